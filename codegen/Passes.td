@@ -58,7 +58,7 @@ def PrintKernelProgramsPass : Pass<"frit-print-kernel-programs", "::mlir::Module
     iteration domain (parallel dims, then reduced ones), a line for each load,
     operation and reduction with the dims that it depends on and the number of
     reductions before it (`level`), and the stores. The pass prints it to `output`
-    (`-` is the standard output) and leaves the module as it is.
+    (`-` is the standard output) and does not change the module.
 
     ```mlir
     frit.kernel @double(%x: tensor<8xf32>) -> tensor<8xf32> {

@@ -1,5 +1,5 @@
-// Gives each dynamic size a second number, its bucket: how much memory is allocated for it, and to
-// what size library calls are padded.
+// Gives each dynamic size a second number, its bucket, which determines how much memory is
+// allocated for it and to what size library calls are padded.
 #include "ir/FritAttributes.h"
 #include "passes/BucketPolicy.h"
 #include "passes/Passes.h"
@@ -28,7 +28,7 @@ struct Choice {
   SmallVector<std::string> names;
   std::string policy = "off";
   BucketList sizes;
-  /// The user asked for its buckets: they are used and counted whether or not they save time.
+  /// The user requested its buckets: they are used and counted whether or not they save time.
   bool isAsked = false;
   /// The user's key that set the policy; empty if there was none.
   std::string key;
@@ -94,7 +94,7 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
     for (unsigned number = 0; number < graph.getArgumentTypes().size(); ++number) {
       auto given = kArgumentNameAttr.get(graph, number);
       if (auto size = kArgumentSizeAttr.get(graph, number); size && given) {
-        // An integer argument that only binds a size already met adds no name.
+        // An integer argument whose size is known already adds no name.
         std::optional<StringRef> symbol = SizeExpr(size).getSymbol();
         if (symbol && llvm::none_of(choices, [&](const Choice &choice) {
               return choice.symbol.getName() == *symbol;
@@ -152,7 +152,7 @@ struct AssignBucketsPass : frit::impl::AssignBucketsPassBase<AssignBucketsPass> 
     return error << "; known: " << llvm::join(known, ", ");
   }
 
-  /// Ramps share the entries that lists leave over; ramps that nobody asked for come last.
+  /// Ramps share the entries that lists leave; ramps that the user did not request come last.
   LogicalResult fillRamps(GraphOp graph, SmallVectorImpl<Choice> &choices) {
     for (Choice &choice : choices) {
       if (choice.key.empty() && policy != "off" && choice.symbol.getMin() >= 0 &&

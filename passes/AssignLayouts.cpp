@@ -1,5 +1,5 @@
 // Gives every tensor outside of regions strides and an offset, and inserts a copying region where
-// strides alone cannot meet a reader's demand.
+// strides alone cannot satisfy a reader's demand.
 #include "ir/FritAttributes.h"
 #include "passes/AtenAliases.h"
 #include "passes/Copies.h"
@@ -24,7 +24,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   using AssignLayoutsPassBase::AssignLayoutsPassBase;
 
   llvm::DenseMap<Value, LayoutAttr> layouts;
-  /// The value that owns the storage of another one: itself for all but views.
+  /// The value that owns the storage of another one; a value that is not a view owns its own.
   llvm::DenseMap<Value, Value> bases;
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> copiesMade;
   /// The same as the statistic `copies`, which may be compiled out.
@@ -232,7 +232,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
   }
 
-  /// Whether the operator's result is a view of the operand: it then lies as the operand does.
+  /// Whether the operator's result is a view of the operand and therefore has its layout.
   static bool isViewed(OpOperand &use) {
     auto call = dyn_cast<AtenOp>(use.getOwner());
     return call && getAccess(call).views == use.getOperandNumber();
@@ -266,7 +266,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
              SizeExpr(layout.getOffset()).isConstant(0);
     }
     if (isBorrowed(bases.lookup(use.get()))) {
-      // Where an argument begins in the caller's storage is known only at the call, to ATen.
+      // Where an argument begins in the caller's storage is known only to ATen, at the call.
       auto call = dyn_cast<AtenOp>(use.getOwner());
       return !(call && call.getPlaced());
     }

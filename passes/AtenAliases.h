@@ -6,8 +6,8 @@
 
 #include <optional>
 
-/// What an operator call does to the memory of its operands, from the alias annotations of its
-/// schema and what the trace saw.
+/// The effects of an operator call on the memory of its operands, from the alias annotations of its
+/// schema and from the trace.
 namespace mlir::frit {
 
 struct Access {
@@ -31,7 +31,8 @@ Sharing getSharing(AtenOp op, unsigned viewed);
 /// result does not show.
 bool isLazyView(AtenOp op);
 
-/// Where a value lies according to the trace: in the storage of `root`, which is not a view.
+/// The memory of a value according to the trace: a part of the storage of `root`, which is not a
+/// view.
 struct Place {
   Value root;
   /// The value's layout; its offset counts from the start of the storage, in elements of `dtype`.

@@ -13,7 +13,7 @@ def FunctionalizePass : Pass<"frit-functionalize", "::mlir::frit::GraphOp"> {
   let description = [{
     Graphs of torch.compile are functional already; an exported program may contain
     `add_`, `copy_` and writes through views. Each write becomes the functional
-    operator and, for a view, the operator that puts the changed part back;
+    operator and, for a view, the operator that writes the changed part back;
     later reads see the new value. One `frit.store` at the end writes each changed
     argument back. A write without a functional form, or through a view that cannot
     be inverted, is an error.
@@ -66,7 +66,7 @@ def ReplaceRandomPass : Pass<"frit-replace-random", "::mlir::frit::GraphOp"> {
   let description = [{
     Operators that draw random numbers (dropout in training, `rand`, `randn`, `bernoulli`,
     `uniform` ...) become formulas of `frit.random`, which fuse like any other. torch draws only a
-    seed, at the place of the first such operator, so `torch.manual_seed`, the order of a program's
+    seed, at the position of the first such operator, so `torch.manual_seed`, the order of a program's
     draws and CUDA graphs work as before. The numbers differ from eager's. Each draw has a number
     of its own in the graph. Operators with an explicit generator, and operators whose arguments
     eager refuses, stay calls.

@@ -51,7 +51,7 @@ std::optional<FlatRegions::Formula> FlatRegions::getFormula(RegionOp region) {
   }
   for (Operation &op : body.without_terminator()) {
     bool scalar = isa<tensor::FromElementsOp>(op);
-    // Random bits depend on the linear index, which flattening keeps.
+    // Random bits depend on the linear index, which flattening preserves.
     if ((!scalar && !isElementwise(&op) && !isSplat(&op) && !isa<RandomOp>(op)) ||
         op.getNumResults() != 1 || !fits(op.getResult(0).getType())) {
       return std::nullopt;

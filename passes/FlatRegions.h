@@ -9,7 +9,7 @@
 /// Regions of one formula over tensors of different shapes.
 ///
 /// An optimizer's step is the same formula for every parameter, and a region that only traverses
-/// memory in order does not depend on shapes: it runs over a number of elements. Where several such
+/// memory in order does not depend on shapes: it runs over a number of elements. If several such
 /// regions of a module differ only in their shapes, they are rewritten to run over one dim of
 /// `flat` elements. The number becomes a parameter, and outlining makes one kernel of all. A region
 /// whose formula occurs once keeps its sizes, which makes a better kernel, unless it shares a

@@ -1,6 +1,6 @@
 // An exported program may mutate: `add_`, `copy_` into a slice, `fill_` of a view of an argument.
-// This pass turns every such write into a value. It walks the graph once and keeps, for each
-// tensor, what it is a view of, and for each root (a tensor that is no view) its present value:
+// This pass turns every such write into a value. It walks the graph once and records, for each
+// tensor, of what it is a view, and for each root (a tensor that is not a view) its present value:
 //
 //   %v = slice(%x, 0, 0, 2)      %v is a slice of the root %x
 //   add_(%v, 1)                  %w = add(%v, 1);  %x is now slice_scatter(%x, %w, 0, 0, 2)
@@ -68,7 +68,8 @@ static std::string getValueForm(StringRef name) {
   return AtenSchema::lookup(form) ? form : std::string();
 }
 
-/// Changes the shape of the tensor and not its elements: from then on the program uses the result.
+/// Whether the operator changes the shape of a tensor and not its elements: from then on the
+/// program uses the result.
 static bool isInPlaceView(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"aten.unsqueeze_.default", "aten.squeeze_.default", "aten.squeeze_.dim",
@@ -209,7 +210,7 @@ private:
     return result;
   }
 
-  /// A tensor as a view of its root itself, whatever the root's present value.
+  /// A tensor as a view of its root's initial value, whatever the present one is.
   Value asTraced(Value value) {
     auto it = views.find(value);
     if (it == views.end() || !mutated.contains(cast<BlockArgument>(rootOf(value)))) {

@@ -1,8 +1,8 @@
-// Convolutions on a CPU take what follows them along: a batch norm by running statistics, a
-// residual, a relu. The runtime's kernel (runtime/cpu/Convolution.h) applies it to sums that are
-// still in registers, where a kernel of its own would read and write the whole image again.
+// Fuses convolutions on a CPU with their epilogue: a batch norm by running statistics, a residual,
+// a relu. The runtime's kernel (runtime/cpu/Convolution.h) applies it to sums that are still in
+// registers, where a separate kernel would read and write the whole image again.
 //
-// What follows is recognised by its arithmetic, not by its operator: factors and summands that are
+// The epilogue is recognised by its arithmetic, not by its operators: factors and summands that are
 // the same for a whole channel, one summand of the result's shape, limits. Factors and summands of
 // channels are computed by small kernels in each call, so nothing that is derived from a weight
 // outlives a call.
@@ -29,10 +29,10 @@ namespace mlir::frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// The fewest outputs of a group that the runtime's kernel has a vector for.
+/// The fewest outputs of a group that fill a vector of the runtime's kernel.
 constexpr int64_t kFewestOutputs = 8;
 
-/// Why the runtime's kernel does not take a convolution; empty if it does.
+/// Why the runtime's kernel cannot compute a convolution; empty if it can.
 static StringRef refusalOf(AtenOp call) {
   auto type = call.getNumResults() == 1 ? dyn_cast<RankedTensorType>(call.getResult(0).getType())
                                         : RankedTensorType();
@@ -62,7 +62,7 @@ static StringRef refusalOf(AtenOp call) {
 }
 
 namespace {
-/// A convolution and what follows it: limits((sum + bias) * scale + shift + added).
+/// A convolution and its epilogue: limits((sum + bias) * scale + shift + added).
 struct Chain {
   AtenOp call;
   /// The last value of the chain.
@@ -108,7 +108,7 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
     ++convolutions;
   }
 
-  /// Takes the next operation along; null if it cannot be.
+  /// Adds the next operation to the chain; null if it cannot be added.
   Operation *step(Chain &chain, Operation *limit) {
     Operation *next = nullptr;
     auto comesBefore = [&](Operation *op) { return !limit || op->isBeforeInBlock(limit); };
@@ -263,7 +263,7 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
                        call.getResultLayoutsAttr(), call.getResultStorageAttr(),
                        builder.getStringAttr(reasonOf(chain)));
     chain.end.replaceAllUsesWith(made.getResult(0));
-    // The operations that were taken along, from the last one.
+    // The operations of the epilogue, from the last one.
     SmallVector<Operation *> open = {chain.end.getDefiningOp()};
     while (!open.empty()) {
       Operation *op = open.pop_back_val();

@@ -42,7 +42,7 @@ public:
         return failure();
       }
     }
-    // Free views that operators read have moved with their readers; the rest is dead.
+    // Free views that operators read have moved with their readers; all others are dead.
     for (Operation *op : llvm::reverse(original)) {
       if (nests.getRole(op) != NestRole::Opaque && !moved.contains(op)) {
         op->dropAllUses();
@@ -55,9 +55,9 @@ public:
   unsigned numRegions = 0, numKernelOps = 0;
 
 private:
-  /// Whether to emit the kernel of this operation now. A kernel that leaves less in memory than it
-  /// reads runs as early as in the program (a gradient is summed and dropped), any other just
-  /// before its first reader.
+  /// Whether to emit the kernel of this operation now. A kernel that writes less than it reads runs
+  /// as early as in the program (a gradient is summed and freed), any other just before its first
+  /// reader.
   bool isDue(Operation *op) {
     if (nests.getRole(op) == NestRole::Opaque) {
       return true;
@@ -148,8 +148,8 @@ private:
     }
   }
 
-  /// Everything that is computed inside, operands before users, in the order in which the results
-  /// need it: equal computations get equal bodies wherever in the graph their operations stood.
+  /// All operations of the body, operands before users, in the order in which the results need
+  /// them: equal computations get equal bodies whatever the order of their operations in the graph.
   SmallVector<Operation *> orderBody(ArrayRef<Operation *> loops, ArrayRef<Value> results) {
     llvm::SmallPtrSet<Operation *, 32> ours(loops.begin(), loops.end());
     auto isInside = [&](Operation *op) {

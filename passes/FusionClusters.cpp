@@ -13,7 +13,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Steps of one search for a cycle before the answer is "perhaps".
+/// Steps of one search for a cycle, after which a cycle is assumed.
 static constexpr unsigned maxSearchSteps = 2048;
 /// How many earlier readers of a value are tried as fusion partners of the next one.
 static constexpr size_t siblingReach = 3;
@@ -127,7 +127,7 @@ void FusionClusters::gatherReads(Operation *loop, SmallVectorImpl<Read> &reads,
       addBindsOf(op, units[numbers.lookup(loop)].predecessors);
     }
     for (OpOperand &operand : op->getOpOperands()) {
-      // A stacked concatenation runs over the places of its pieces.
+      // A stacked concatenation runs over the elements of its pieces.
       ReadPlace at = op == loop && isStacked(op) ? place : place.through(operand);
       Value value = operand.get();
       SmallVector<ReadPlace, 1> &places = seen[value];

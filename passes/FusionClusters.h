@@ -12,11 +12,11 @@
 /// Two walks. The first goes through the loop nests in order and lets each join
 /// the kernel of a value it reads, then merges the other kernels it reads from
 /// into that one (vertical fusion). The second merges kernels that read a
-/// common value (siblings, several results). Every step asks FusionRules about
-/// domains and then whether the step would make a cycle: a search backwards
+/// common value (siblings, several results). Every step first checks the domains
+/// with FusionRules, and then that the step makes no cycle: a search backwards
 /// from what the newcomer reads, which never goes before the first operation
-/// of the kernel and gives up (refuses) after a bounded number of steps, so the
-/// whole is near-linear in the graph.
+/// of the kernel and refuses after a bounded number of steps, so that the two
+/// walks are near-linear in the graph.
 namespace mlir::frit {
 
 class FusionClusters {
@@ -76,7 +76,7 @@ private:
   std::vector<Unit> units;
   llvm::DenseMap<Operation *, LoopLevel> levels;
   llvm::DenseMap<Operation *, SmallVector<unsigned, 4>> readers;
-  /// What a loop nest reads of other loop nests.
+  /// The values of other loop nests that a loop nest reads.
   llvm::DenseMap<Operation *, SmallVector<Read, 2>> linkedReads;
   /// Values from outside of all kernels, or from other kernels, and the loop nests that read them.
   llvm::MapVector<Value, SmallVector<unsigned, 4>> sharedInputs;

@@ -4,13 +4,12 @@
 
 #include <functional>
 
-/// The single answer to "may these run in one kernel, and if not why".
+/// Decides whether loop nests may run in one kernel, and if not, why.
 ///
 /// A kernel has one domain (kernel/LoopDomain.h). What runs in it is `full` (over P and R) or `row`
 /// (over P only: the results of its reductions and what is computed from them). Several reductions
-/// of one kernel reduce the same R over the same P; a value that a reduction of the kernel feeds is
-/// read only at its own place, because the kernel looks reduction results up and cannot recompute
-/// them elsewhere.
+/// of one kernel reduce the same R over the same P; a value that depends on a reduction of the
+/// kernel is read only at its own index, because the kernel cannot recompute reductions elsewhere.
 ///
 ///   softmax over [N, C]:  max (R) -> exp (full) -> sum (R) -> div (full)
 ///   mean, rstd, y of a layer norm: row, row, full
@@ -24,7 +23,7 @@ struct LinkedRead {
   ReadPlace place;
 };
 
-/// Closed list; each refusal has a statistic.
+/// All reasons to refuse; each has a statistic.
 enum class FusionRefusal {
   None,
   DomainsDiffer,

@@ -1,5 +1,5 @@
 // Groups independent regions of one formula so that each group shares a launch. A list scheduler
-// holds such regions back until nothing else can run.
+// delays such regions until nothing else can run.
 //
 // An optimizer's step is one formula for each of hundreds of parameters, most of them small: a
 // launch each would cost more than their work. Regions move only within a stretch of regions, views
@@ -35,7 +35,8 @@ static bool mayMove(Operation &op) {
          isView(&op) || isElementwise(&op);
 }
 
-/// Storage that lives on anyway: an argument's, a result's, or that of a value that is stored.
+/// Whether the storage stays alive anyway: an argument's, a result's, or that of a value that is
+/// stored.
 static bool isKept(Value value) {
   while (Operation *def = value.getDefiningOp()) {
     if (llvm::any_of(value.getUsers(),

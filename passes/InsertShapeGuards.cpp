@@ -120,7 +120,7 @@ private:
     return value;
   }
 
-  /// What is written in place must lie apart from everything else that is read.
+  /// An argument that is written in place must not overlap any other that is read.
   void separateArguments(Block &body) {
     llvm::MapVector<BlockArgument, Operation *> written;
     for (Operation &op : body) {

@@ -1,4 +1,4 @@
-// Strides of views and what readers demand of their operands.
+// Strides of views, and the layouts that readers demand of their operands.
 #include "passes/Layouts.h"
 
 #include "ir/FritAttributes.h"
@@ -48,7 +48,7 @@ LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
     if (isMatrixOperand(call.getOpName(), number)) {
       return {DemandKind::Matrix, {}};
     }
-    // The runtime's kernel reads any strides, but what a kernel writes is better channels-last.
+    // The runtime's kernel reads any strides, but a kernel had better write channels-last.
     bool isGiven = isa<BlockArgument>(use.get()) || isView(use.get().getDefiningOp());
     if (number == 0 && isGiven && call.getOpName() == "frit.convolution.default") {
       return {};
@@ -203,8 +203,8 @@ unsigned mlir::frit::getStoredBytes(Type tensor) {
                  : std::max(1u, element.getIntOrFloatBitWidth() / 8);
 }
 
-/// A stride as it is where the tensor has elements. torch takes the maximum of a size and 1 in a
-/// stride, which matters for empty tensors alone.
+/// The stride of a tensor that is not empty. torch's strides contain max(size, 1), which matters
+/// only for empty tensors.
 static SizeExpr whereNotEmpty(SizeExpr stride) {
   SizeAttr attr = stride;
   MLIRContext *context = attr.getContext();

@@ -5,13 +5,13 @@
 
 #include <optional>
 
-/// Memory layouts outside of kernels: which one a value has, which one its
-/// reader wants, and whether a view of it is only other strides.
+/// Memory layouts outside of kernels: the layout that a value has, the layout that its
+/// reader demands, and whether a view of it can be expressed by strides.
 ///
-/// Readers want one of three things. A kernel reads any strides, and so does frit.convolution of an
+/// There are three demands. A kernel reads any strides, and so does frit.convolution of an
 /// argument or a view. A matrix operand of mm, bmm, addmm, baddbmm may have any layout with one
-/// unit stride among its matrix dims. Every other operator gets what the trace saw, and a graph
-/// result what the graph promises, unless it is `frit.kept` for a backward graph.
+/// unit stride among its matrix dims. Every other operator gets the traced layout, and a graph
+/// result has the layout that the graph promises, unless it is `frit.kept` for a backward graph.
 namespace mlir::frit {
 
 enum class DemandKind { Any, Matrix, Exact };
@@ -30,15 +30,15 @@ LayoutAttr getChannelsLastLayout(RankedTensorType type);
 /// The layout that the user of an operand requires.
 LayoutDemand getLayoutDemand(OpOperand &use);
 
-/// Whether a tensor of this type and layout is what the demand asks for. Strides
-/// of dims of size 1 do not count.
+/// Whether a tensor of this type and layout satisfies the demand. Strides of dims
+/// of size 1 do not count.
 bool satisfies(LayoutAttr layout, RankedTensorType type, const LayoutDemand &demand);
 
 /// The layout of a view's result over the layout of its operand; nullopt if the
 /// elements are not evenly spaced in it (or the view has a fill).
 std::optional<LayoutAttr> getViewLayout(ReindexOp view, LayoutAttr operand);
 std::optional<LayoutAttr> getViewLayout(ReshapeOp view, LayoutAttr operand);
-/// The same for either view; nullopt for any other operation.
+/// The same for a reindex or a reshape; nullopt for any other operation.
 std::optional<LayoutAttr> getViewLayout(Operation *view, LayoutAttr operand);
 
 /// The layout that an argument of a graph or a result of an operator call arrives with (contiguous

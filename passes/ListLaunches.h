@@ -1,5 +1,5 @@
-// Launches over lists (ir/KernelLists.h) while regions are outlined: what the kernel of a group has
-// to hold, and the groups of launches that become one launch.
+// Launches over lists (ir/KernelLists.h) while regions are outlined: the capacity of the kernel of
+// a group, and the groups of launches that become one launch.
 
 #pragma once
 

@@ -21,8 +21,8 @@ using namespace mlir::frit;
 static constexpr unsigned maxInlinedOps = 160;
 /// Work (evaluations times weight) that is cheaper than a launch.
 static constexpr double launchWork = 16384;
-/// Up to this ratio of evaluations to elements, or of bytes read to bytes written, no work counts
-/// as repeated.
+/// Up to this ratio of evaluations to elements, or of bytes read to bytes written, work does not
+/// count as repeated.
 static constexpr double repeatedShare = 1.05;
 /// Weight that may be repeated behind one broadcast.
 static constexpr int broadcastBudget = 6;
@@ -41,7 +41,7 @@ bool mlir::frit::isFusible(Operation *op) {
          isa<ElementOpInterface, tensor::FromElementsOp>(op);
 }
 
-/// Whether the value is a function of the place alone, which costs nothing to compute again.
+/// Whether the value is a function of the index alone, which costs nothing to recompute.
 static bool isOfPlace(Operation *op) {
   return isa<ElementOpInterface>(op) && op->getNumOperands() == 0;
 }
@@ -51,7 +51,7 @@ unsigned mlir::frit::countOperations(Operation *op) {
   if (!concat) {
     return 1;
   }
-  // With sizes that vary nearly every piece of a piece may exist.
+  // If sizes vary, nearly every combination of pieces is possible.
   bool areKnown = llvm::all_of(concat.getOperandTypes(), [&](Type type) {
     return getSizes(cast<RankedTensorType>(type))[concat.getDim()].getConstant().has_value();
   });
@@ -376,7 +376,7 @@ void LoopNests::decide(Operation *op) {
 /// again.
 bool LoopNests::isReadOnceByKernels(Operation *op, const Demands &reads) const {
   if (reads.size() > maxDemands) {
-    return false; // the list was cut off
+    return false; // the list is incomplete
   }
   // Reductions of the same dims will be one kernel, together with nests over all of their domain: a
   // value that they read at the same place is evaluated once for all of them.

@@ -54,8 +54,8 @@ private:
 
 class LoopNests {
 public:
-  /// Without `merge` (fusion is off) an operation is inlined only into operations of the same ATen
-  /// operator.
+  /// Without `merge` (if fusion is off) an operation is inlined only into operations of the same
+  /// ATen operator.
   explicit LoopNests(GraphOp graph, bool merge = true);
 
   /// Whether two operations may be computed in one kernel, as far as `merge` goes.
@@ -121,8 +121,8 @@ bool isFusible(Operation *op);
 /// Relative cost of one evaluation.
 unsigned getWeight(Operation *op);
 
-/// As how many operations an operation counts against the most that a kernel may have. A
-/// concatenation counts as several, because its operands may be computed again for each piece.
+/// How many operations an operation counts as, for the limit of a kernel. A concatenation counts as
+/// several, because its operands may be recomputed for each piece.
 unsigned countOperations(Operation *op);
 inline unsigned getStoredBytes(Value tensor) { return getStoredBytes(tensor.getType()); }
 

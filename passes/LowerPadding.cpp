@@ -1,6 +1,6 @@
 // Pads and their inverses become indexing maps, which fuse like any other view: the fill is a
 // select in the kernel that produces the value. Under `poison`, lanes that no result may depend on
-// hold values that would show, different ones for each tensor.
+// hold conspicuous values, different ones for each tensor.
 #include "passes/Passes.h"
 
 #include "ir/FritAttributes.h"

@@ -1,9 +1,9 @@
-// Pads the operands of library calls that gain from it to larger sizes, and cuts the result back by
-// a view. The analysis runs in both directions at once. Backward, a call demands zeros along the
-// dimension it sums over. Forward, each operand is asked what its padded lanes would hold: the
-// result of a padded call has padded lanes already, elementwise operations on it run on them too,
-// and permutations and broadcasts carry them along. Whatever remains, or holds junk where zeros are
-// demanded, is filled by a `frit.pad`.
+// Pads the operands of library calls that gain from it to larger sizes, and takes a view of the
+// logical part of the result. The analysis runs in both directions at once. Backward, a call
+// demands zeros along the dimension that it sums over. Forward, the padded lanes of each operand
+// are known: the result of a padded call has padded lanes already, elementwise operations on it run
+// on them too, and permutations and broadcasts carry them along. An operand that is not padded yet,
+// or holds junk where zeros are demanded, is filled by a `frit.pad`.
 #include "ir/FritAttributes.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
@@ -31,7 +31,7 @@ using Sizes = SmallVector<SizeExpr>;
 namespace {
 enum class Mode { Off, Auto, Force };
 
-/// Sizes that libraries run fast on: multiples, and the buckets of symbols that have them.
+/// Sizes for which libraries are fast: multiples, and the buckets of symbols that have them.
 class PaddedSizes {
 public:
   explicit PaddedSizes(GraphOp graph) {

@@ -1,8 +1,8 @@
 // Merges a column-reduction region into a row-reduction region that sweeps the same tensor: the
 // gradients of a norm in one pass over memory.
 //
-// It runs after schedules are chosen, so the direction of each region is known. The columns find in
-// registers what the rows have read or computed.
+// It runs after schedules are chosen, so the direction of each region is known. The columns use
+// values that the rows have in registers.
 #include "ir/FritAttributes.h"
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
@@ -62,7 +62,7 @@ struct MergeColumnsPass : frit::impl::MergeColumnsPassBase<MergeColumnsPass> {
         columns.push_back(region);
       }
     }
-    // A region whose schedule was asked for explicitly (to measure it) keeps a kernel of its own.
+    // A region whose schedule was requested explicitly (to measure it) keeps a kernel of its own.
     llvm::erase_if(columns, [](RegionOp region) { return region.getPinned(); });
     for (RegionOp region : columns) {
       for (RegionOp rows : partnersOf(region)) {
@@ -133,8 +133,8 @@ private:
     return partners;
   }
 
-  /// The place of the merged region: that of one of the two, if nothing between them depends on the
-  /// one that moves; else null.
+  /// The position of the merged region: that of one of the two, if nothing between them depends on
+  /// the one that moves; else null.
   static Operation *placeFor(Operation *first, Operation *second) {
     bool movesDown = true;
     for (Operation *op = first->getNextNode(); op != second; op = op->getNextNode()) {

@@ -1,7 +1,7 @@
-// In the graph an argument means what it held when the graph began, but a store overwrites its
-// storage. So nothing may read an argument after the store to it. Most graphs are in such an order
-// already. In any other, all stores move to the end, each behind the readers of what it overwrites;
-// a cycle of stores is broken by a copy of one value.
+// In the graph an argument is the value that it had when the graph began, but a store overwrites
+// its storage. So nothing may read an argument after the store to it. Most graphs are in such an
+// order already. In any other, all stores move to the end, each behind the readers of what it
+// overwrites; a cycle of stores is broken by a copy of one value.
 #include "ir/Planted.h"
 #include "passes/Copies.h"
 #include "passes/Layouts.h"

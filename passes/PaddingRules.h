@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-/// What padding means to operators: which dimensions of a library call may be enlarged, what their
-/// padded lanes must hold, and what is known about the padded lanes of a value that was computed on
-/// padded operands.
+/// The rules of padding: which dimensions of a library call may be enlarged, what their padded
+/// lanes must hold, and what is known about the padded lanes of a value that was computed on padded
+/// operands.
 ///
 /// A call is safe to pad if its result within the logical sizes does not depend on the padded
 /// lanes. A free dimension of a matrix product (rows of the left, columns of the right operand)

@@ -76,9 +76,9 @@ def MaterializePaddingPass : Pass<"frit-materialize-padding", "::mlir::frit::Gra
     Only library calls get larger operands; frit's own kernels run on the logical sizes. The
     padded sizes are multiples of `multiple` for half types on a GPU, buckets if sizes must be
     fixed, and both wherever a rule allows it under `mode=force`. A call demands zeros in the
-    padded lanes of dims that it sums over, and anything elsewhere; the lanes are filled unless
-    the operand has such values there already. A view cuts the result back. Elementwise
-    operations between two padded calls run on the padded sizes. Calls without a rule
+    padded lanes of dims that it sums over, and accepts anything elsewhere; the lanes are filled
+    unless the operand has such values there already. The result is a view of the logical sizes.
+    Elementwise operations between two padded calls run on the padded sizes. Calls without a rule
     (passes/PaddingRules) keep their sizes and are listed in `frit.padding_refused`, the others
     in `frit.padding`.
 
@@ -227,11 +227,11 @@ def FuseRegionsPass : Pass<"frit-fuse-regions", "::mlir::frit::GraphOp"> {
 }
 
 def FuseConvolutionsPass : Pass<"frit-fuse-convolutions", "::mlir::frit::GraphOp"> {
-  let summary = "convolutions of a CPU take along what follows them";
+  let summary = "fuse convolutions on a CPU with their epilogue";
   let description = [{
     Makes `frit.convolution` of each 2-d f32 convolution that the runtime's own kernel can
     compute: not transposed, with at least a vector of outputs in each group. If nothing else
-    reads the sums, it also takes what follows: factors and summands of channels (bias, batch norm
+    reads the sums, it includes their epilogue: factors and summands of channels (bias, batch norm
     by running statistics), then a summand of the result's shape (a residual), then limits (relu,
     clamp). Its arguments are those of `aten.convolution`, then scale, shift, added, low, high;
     the result is `limits((sum + bias) * scale + shift + added)`.
@@ -247,13 +247,13 @@ def FuseConvolutionsPass : Pass<"frit-fuse-convolutions", "::mlir::frit::GraphOp
   }];
   let statistics = [
     Statistic<"convolutions", "convolutions", "convolutions in the runtime's kernel">,
-    Statistic<"taken", "taken", "operations that convolutions took along">,
+    Statistic<"taken", "taken", "operations fused into convolutions">,
     Statistic<"left", "left", "convolutions that stay ATen's">
   ];
 }
 
 def LimitContractionPass : Pass<"frit-limit-contraction", "::mlir::frit::GraphOp"> {
-  let summary = "forbid contraction where a result would show it";
+  let summary = "forbid contraction that a result could reveal";
   let description = [{
     `fastmath<contract>` on a product and on the sum that reads it lets code generators fuse the
     two, with one rounding. Each kernel that recomputes a product may fuse it or not. So a product
@@ -291,7 +291,7 @@ def SeparateDtypesPass : Pass<"frit-separate-dtypes", "::mlir::frit::GraphOp"> {
   let summary = "give each torch dtype of a tensor a value of its own";
   let description = [{
     Signed and unsigned integers of one width have one element type, so a conversion between them
-    is no operation. If operators, stores or the caller read one tensor as different dtypes, or
+    is a no-op. If operators, stores or the caller read one tensor as different dtypes, or
     as another dtype than it has, it is copied for them.
 
     ```mlir
@@ -327,7 +327,7 @@ def PreferChannelsLastPass : Pass<"frit-prefer-channels-last", "::mlir::frit::Gr
                  Option<"weights", "weights", "bool", "false", "change the order of filters in the file">,
                  Option<"firstKept", "first-kept", "int64_t", "-1", "the first result that only the backward sees">,
                  ListOption<"inputs", "inputs", "int64_t", "arguments that are channels-last">];
-  let statistics = [Statistic<"relaidCalls", "relaid-calls", "calls that work channels-last">,
+  let statistics = [Statistic<"relaidCalls", "relaid-calls", "calls that run channels-last">,
                     Statistic<"relaidWeights", "relaid-weights",
                               "filters stored channels-last in the file">];
 }
@@ -412,8 +412,8 @@ def NarrowSizesPass : Pass<"frit-narrow-sizes", "::mlir::frit::GraphOp"> {
   let description = [{
     For specialised kernels: restricts the range of a symbol to a bucket. The pass runs after
     fusion, padding, layouts and schedules are decided, so the graph for a bucket differs from
-    the graph for all sizes only in what follows from ranges: guards, which variants run, the
-    width of indices, what fits into scratch. `frit.wider_symbols` keeps the original symbols;
+    the graph for all sizes only in what depends on ranges: guards, which variants run, the
+    width of indices, what fits into scratch. `frit.wider_symbols` has the original symbols;
     decisions about the order of additions read those, so results have the same bits.
 
     ```mlir

@@ -63,8 +63,8 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return it == owners.end() ? value : it->second;
   }
 
-  /// Computes lifetimes by storage. Whatever an operator's result may alias lives as long as that
-  /// result.
+  /// Computes lifetimes by storage. A storage that an operator's result may alias lives as long as
+  /// that result.
   void analyse(GraphOp graph) {
     unsigned position = 0;
     std::optional<uint64_t> group;

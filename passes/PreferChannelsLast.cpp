@@ -142,7 +142,7 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
     return tensor && tensor.getRank() == 4;
   }
 
-  /// Types that the library has kernels for. f64 runs in loops of torch's own, to which the order
+  /// Types for which the library has kernels. f64 runs in torch's own loops, for which the order
   /// does not matter.
   static bool isFast(Type type) {
     Type element = getElementTypeOrSelf(type);

@@ -37,7 +37,7 @@ KernelOp RegionKernel::build() {
   OpBuilder kernelBuilder(builder.getContext());
   auto kernel = KernelOp::create(kernelBuilder, region.getLoc(), "kernel",
                                  builder.getFunctionType(inputs, outputs), parameters);
-  // The builder of a kernel makes an empty body; the region's takes its place.
+  // The builder of a kernel makes an empty body; the region's body replaces it.
   kernel.getBody().getBlocks().clear();
   kernel.getBody().takeBody(region.getBody());
   renameSymbols(kernel);

@@ -129,9 +129,9 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
     return false;
   }
 
-  /// Only eager's tensors have what lies around a value in its storage. So ATen makes the clones
-  /// and views that lead to this value, back to the argument or the new tensor that they start
-  /// from.
+  /// Only eager's tensors have the memory around a value in its storage. So ATen makes the clones
+  /// and views that lead to this value, back to the argument or the new tensor from which they
+  /// start.
   static void keepStorage(Value value) {
     while (auto op = value.getDefiningOp<AtenOp>()) {
       Access access = getAccess(op);
@@ -145,8 +145,8 @@ struct ResolveAliasesPass : frit::impl::ResolveAliasesPassBase<ResolveAliasesPas
   }
 
   /// A conjugate or negative bit belongs to the tensor, not to its value. So ATen makes the views
-  /// that lead to a result with such a bit: an equal value without one must not replace them. Nor
-  /// must one of another result, whose memory is its own: the copy would have no bit.
+  /// that lead to a result with such a bit: an equal value without a bit must not replace them. Nor
+  /// must the value of another result, which has its own memory: the copy would have no bit.
   static void keepLazyViews(Value value, StorageAttr storage) {
     SmallVector<AtenOp> views;
     bool isLazy = false;

@@ -1,6 +1,6 @@
-// Upstream canonicalisation makes constants of whole tensors, some of dynamic shape, which have no
-// text and would be read from memory. This pass restores the form of the dialect: a constant is
-// rank 0 and broadcast by a reindex, and arithmetic whose operands are all such broadcasts happens
+// Upstream canonicalisation makes constants of whole tensors. They would be read from memory, and
+// those of dynamic shape have no text. This pass restores the form of the dialect: a constant is
+// rank 0 and broadcast by a reindex, and arithmetic whose operands are all such broadcasts runs
 // at rank 0 in front of the broadcast. It also applies the identities that upstream finds only on a
 // constant of the full type.
 #include "passes/Passes.h"

@@ -8,12 +8,12 @@ def ChooseSchedulesPass : Pass<"frit-choose-schedules", "::mlir::frit::GraphOp">
   let summary = "choose the schedule of every region";
   let description = [{
     Measures a region (rows, columns, where its reads are contiguous). For a CPU
-    it gets its family alone: `schedule-cpu-kernels` chooses the rest when it is a
-    kernel. For a GPU it takes the numbers of the first candidate of `listSchedules`
+    only its kind is chosen: `schedule-cpu-kernels` chooses the rest after outlining.
+    For a GPU it gets the numbers of the first candidate of `listSchedules`
     (`schedule-gpu-kernels` completes them), or of the one that `choices` names:
-    `2=1;5=1` is candidate 1 for regions 2 and 5, in the order of the graph. With
-    choices, or where they are `list`, the graph says in `frit.schedule_candidates`
-    how many each region has.
+    `2=1;5=1` is candidate 1 for regions 2 and 5, in the order of the graph. If
+    `choices` is given, also as `list`, the graph has in `frit.schedule_candidates`
+    how many candidates each region has.
 
     ```mlir
     frit.region(%x) {schedule = #frit.schedule<row_reduction, <[4, 8]>, reduced 1, <threads = 32>>}
@@ -64,10 +64,10 @@ def ScheduleCpuKernelsPass : Pass<"frit-schedule-cpu-kernels", "::mlir::ModuleOp
   let description = [{
     Measures the flat program of each kernel (kernel/KernelProgram.h) and takes the
     first candidate of `listCpuSchedules`, or the one that `choices` names:
-    `2=1;5=1` is candidate 1 for kernels 2 and 5, in the order of the module. With
-    choices, or where they are `list`, each graph says in
-    `frit.schedule_candidates` how many each kernel of the module has. A kernel
-    that has a schedule keeps it.
+    `2=1;5=1` is candidate 1 for kernels 2 and 5, in the order of the module. If
+    `choices` is given, also as `list`, each graph has in
+    `frit.schedule_candidates` how many candidates each kernel of the module has. A
+    kernel that has a schedule keeps it.
 
     ```mlir
     frit.kernel @add(%a: tensor<64xf32>) -> tensor<64xf32> attributes {symbols = []} {...}

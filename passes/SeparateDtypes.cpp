@@ -1,7 +1,7 @@
-// `int8` and `uint8` share one element type, so a conversion between them is no operation and CSE
-// merges equal values of both. Inside kernels each operation says how to read the bits. Outside,
-// operators, stores and the caller read the dtype: this pass copies a value for readers that take
-// it for another dtype.
+// `int8` and `uint8` share one element type, so a conversion between them is a no-op and CSE merges
+// equal values of both. Inside kernels each operation says how to interpret the bits. Outside,
+// operators, stores and the caller read the dtype: this pass copies a value for readers that expect
+// another dtype.
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"

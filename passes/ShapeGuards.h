@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-/// Reasoning about assumptions: whether one holds, whether it is decided before any call, whether
+/// Queries of assumptions: whether one holds, whether it is decided before any call, whether
 /// another one implies it, and its text for messages.
 namespace mlir::frit {
 
@@ -36,7 +36,7 @@ public:
   std::optional<bool> decide(AssumptionAttr assumption) const;
   /// Whether `assumption` follows from `other`.
   bool implies(AssumptionAttr other, AssumptionAttr assumption) const;
-  /// Uses an equality from here on: one of its sizes replaces the other.
+  /// Uses an equality from now on: one of its sizes replaces the other.
   void learn(AssumptionAttr assumption);
   bool isUnbacked(AssumptionAttr assumption) const;
 

@@ -1,5 +1,5 @@
-// The contract between the importer and everything after it: operators are
-// frit.aten and nothing is legalised yet.
+// The contract between the importer and the passes: operators are frit.aten, and
+// nothing is legalised yet.
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"

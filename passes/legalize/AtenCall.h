@@ -8,7 +8,7 @@
 #include <concepts>
 #include <functional>
 
-/// An argument: by its name in the schema, or by its place if operators of several schemas share
+/// An argument: by its name in the schema, or by its position if operators of several schemas share
 /// the rule.
 class ArgumentRef {
 public:
@@ -25,10 +25,10 @@ private:
   unsigned place = 0;
 };
 
-/// One `frit.aten` as its rule sees it: arguments by their name in the schema, results by number.
-/// A rule calls `refuse(why)` if it cannot keep eager's meaning, and so does every accessor that
-/// finds another kind of argument than the rule asked for (it then returns something harmless). The
-/// pass erases what a refused rule has built and keeps the operator, with the reason.
+/// The interface of one `frit.aten` for its rule: arguments by their name in the schema, results by
+/// number. A rule calls `refuse(why)` if it cannot preserve eager's semantics, and so does every
+/// accessor that finds another kind of argument than the rule requested (it then returns a harmless
+/// value). The pass erases what a refused rule has built and leaves the operator, with the reason.
 namespace mlir::frit {
 
 class AtenCall {

@@ -1,5 +1,5 @@
-// Operators that torch.compile decomposes or drops before frit sees them, but that an exported
-// program keeps. Each is written like torch's own decomposition.
+// Operators that torch.compile decomposes or drops before frit gets the graph, but that an exported
+// program contains. Each is written like torch's own decomposition.
 #include "ir/FritAttributes.h"
 #include "passes/legalize/Operands.h"
 #include "passes/legalize/Statistics.h"

@@ -97,7 +97,8 @@ void Promotion::addScalar(DType dtype) {
   join(scalars, isFloating(dtype) ? DType::F32 : dtype == DType::Bool ? DType::Bool : DType::I64);
 }
 
-/// What a category of higher priority makes of one of lower priority.
+/// The dtype of operands of two priorities: of the higher one, unless the lower one has a higher
+/// category.
 static std::optional<DType> combine(std::optional<DType> higher, std::optional<DType> lower) {
   if (!higher || !lower) {
     return higher ? higher : lower;

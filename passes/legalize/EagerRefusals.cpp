@@ -1,5 +1,5 @@
-// Looks calls up in the measured table of EagerRefusals.def, by the dtype that their operands
-// promote to.
+// Looks calls up in the measured table of EagerRefusals.def, by the dtype to which their operands
+// promote.
 #include "passes/legalize/EagerRefusals.h"
 
 #include "ir/AtenSchemas.h"

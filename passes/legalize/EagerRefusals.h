@@ -8,8 +8,8 @@
 /// compute a result, so the call is left to ATen.
 namespace mlir::frit {
 
-/// The dtype that the operands of `op` promote to, if ATen's CPU kernel of the operator refuses it;
-/// else nullopt, also in graphs on other devices, whose kernels were not measured.
+/// The dtype to which the operands of `op` promote, if ATen's CPU kernel of the operator refuses
+/// it; else nullopt, also in graphs on other devices, whose kernels were not measured.
 std::optional<DType> refusedDtype(AtenOp op);
 
 } // namespace mlir::frit

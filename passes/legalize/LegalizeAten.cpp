@@ -1,5 +1,5 @@
-// Walks the graph: an operator with a rule is rewritten to the vocabulary, any other one records
-// the reason why not.
+// Walks the graph: an operator with a rule is rewritten to the vocabulary; any other gets the
+// reason why not.
 #include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "passes/AtenAliases.h"

@@ -1,4 +1,5 @@
-// Small mistakes on purpose, in what legalisation rules read and build.
+// Plants small mistakes in the arguments that legalisation rules read and in the operations that
+// they build.
 #include "passes/legalize/Mutants.h"
 
 #include "ir/SizeExpr.h"

@@ -5,8 +5,8 @@
 #include <map>
 
 /// Mutation testing (DeMillo, Lipton and Sayward, 1978): a legalisation rule with one small
-/// mistake, to see whether a test fails. A mutant is named `kind/where/number`: the number-th place
-/// of its kind in what the rule builds, in order. Kinds:
+/// mistake, to check that a test fails. A mutant is named `kind/where/number`: the number-th place
+/// of its kind in the operations that the rule builds, in order. Kinds:
 ///
 ///   operands    two operands change places
 ///   operation   another operation of the same types

@@ -1,5 +1,5 @@
-// The closed list of what the vocabulary leaves to ATen, by the operator's base name. It is for
-// people, in `frit.explain` and the logs; no decision depends on it.
+// The reasons for which operators are left to ATen, by the operator's base name. They are shown in
+// `frit.explain` and the logs; no decision depends on them.
 #include "passes/legalize/Reasons.h"
 
 #include "passes/legalize/AtenCall.h"

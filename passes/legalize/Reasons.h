@@ -4,7 +4,7 @@
 
 #include <string>
 
-/// Why an operator stays a call, where no rule could say it.
+/// Why an operator without a rule stays a call.
 namespace mlir::frit {
 
 /// The reason of an operator that has no rule: what it is (a library's kernel, random

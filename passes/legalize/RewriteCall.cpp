@@ -57,8 +57,8 @@ static bool checksOtherwise(AtenOp op, ArrayRef<Operation *> built) {
           llvm::any_of(op.getResultTypes(), isEmpty));
 }
 
-/// Whether all that a rule built verifies: a rule may meet combinations of types that its author
-/// did not think of.
+/// Whether everything that a rule built verifies: a rule may be applied to combinations of types
+/// that its author did not consider.
 static bool areValid(MLIRContext *context, ArrayRef<Operation *> built) {
   ScopedDiagnosticHandler quiet(context, [](Diagnostic &) { return success(); });
   return llvm::all_of(

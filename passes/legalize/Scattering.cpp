@@ -1,4 +1,4 @@
-// Writes at positions known by arithmetic: to a slice of a copy, or to one index per row.
+// Writes at positions that are computed: to a slice of a copy, or to one index per row.
 #include "passes/legalize/Operands.h"
 
 #include <limits>

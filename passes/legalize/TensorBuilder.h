@@ -10,8 +10,8 @@
 
 #include <variant>
 
-/// Writes the vocabulary with torch's semantics. A legalisation rule says what an operator
-/// computes; this class knows how to express it: constants are rank 0 and broadcast by a reindex,
+/// Builds operations of the vocabulary with torch's semantics. A legalisation rule says what an
+/// operator computes; this class expresses it: constants are rank 0 and broadcast by a reindex,
 /// operands of a binary operation are brought to one shape, signedness comes from the dtype, and a
 /// cast is the sequence of arith operations that rounds, truncates and wraps as torch does on the
 /// CPU.

@@ -1,5 +1,5 @@
 // Summarises every region for `listSchedules` and gives it the first schedule of the list, or the
-// one that the option `choices` asks for.
+// one that the option `choices` selects.
 #include "passes/FusionRules.h"
 #include "passes/Layouts.h"
 #include "passes/LoopNests.h"
@@ -186,7 +186,7 @@ struct ChooseSchedulesPass : frit::impl::ChooseSchedulesPassBase<ChooseSchedules
     return candidates.size();
   }
 
-  /// The dim of the scan is the reduced one; kernels find their numbers by themselves.
+  /// The dim of the scan is the reduced one; the numbers are chosen for the kernel.
   void scheduleScan(RegionOp region) {
     LoopDomain domain = LoopDomain::ofBody(region.getBody().front());
     SmallVector<SizeAttr> sizes;

@@ -1,4 +1,4 @@
-// Measures the flat program of a kernel: everything that schedules of a CPU depend on.
+// Measures the flat program of a kernel: everything on which schedules of a CPU depend.
 #include "kernel/KernelCosts.h"
 #include "passes/schedule/CpuSchedule.h"
 

@@ -1,4 +1,4 @@
-// Along which dim the vectors of a CPU kernel run.
+// Chooses the dim along which the vectors of a CPU kernel run.
 #include "passes/schedule/CpuSchedule.h"
 
 using namespace mlir;
@@ -10,8 +10,8 @@ static constexpr int64_t kLeastLanes = 32, kLeastRows = 8;
 
 /// Distances of all pairs and the like: every operand of the reduction is shared by all rows of one
 /// parallel dim or another, so tiles of the two read each element once, and packing makes vectors
-/// of whatever lies across the lanes. That pays for all sizes but very small ones, so nothing need
-/// be known of them.
+/// of operands that are not contiguous along the lanes. That pays for all sizes but very small
+/// ones, so the sizes need not be known.
 static std::optional<unsigned> findPairLane(const KernelProgram &program) {
   if (program.numReduced() != 1 || program.numPhases() != 1) {
     return std::nullopt;

@@ -1,4 +1,4 @@
-// Which family of CPU kernels, then its numbers.
+// Chooses the family of a CPU kernel, then its numbers.
 #include "passes/schedule/CpuSchedule.h"
 
 using namespace mlir;
@@ -11,7 +11,7 @@ static constexpr int64_t kStretch = 4096;
 static constexpr int64_t kTileRows = 16;
 /// Rows of a unit of a column reduction, and where operands are packed for them.
 static constexpr int64_t kUnitRows = 32, kPackedUnitRows = 128;
-/// Costly values of a row that are kept, and parts of a row that is shared out.
+/// The most costly values of a row that are stored, and the most parts of a row that is divided.
 static constexpr int64_t kMostKept = 4, kMostParts = 64;
 
 namespace {

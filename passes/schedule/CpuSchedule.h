@@ -6,10 +6,10 @@
 /// schedule depends on, `listCpuSchedules` turns it into candidates.
 namespace mlir::frit {
 
-/// Elements that each part of a row that is shared out has at least.
+/// The fewest elements of each part of a row that is divided.
 inline constexpr int64_t kSplitRowElements = 16384;
 
-/// What schedules need to know of the machine.
+/// The properties of the machine that schedules need.
 struct CpuVectors {
   /// Lanes of 32 bits.
   unsigned lanes = 16;

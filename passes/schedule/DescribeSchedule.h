@@ -2,7 +2,7 @@
 
 #include "ir/FritOps.h"
 
-/// Schedules as reports show them, in words.
+/// Schedules as text, for reports.
 namespace mlir::frit {
 
 /// #frit.cpu_pointwise, #frit.cpu_rows or #frit.cpu_columns. Those of GPUs describe themselves

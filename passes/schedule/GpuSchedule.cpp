@@ -17,7 +17,8 @@ namespace {
 /// gets without opting in to more.
 constexpr int64_t kThreads = 256, kMostSharedBytes = 48 << 10;
 
-/// The most values of an element of a kept row that stay live from one phase to a later one.
+/// The most values of an element of a register-resident row that stay live from one phase to a
+/// later one.
 unsigned countWaiting(const KernelProgram &program) {
   unsigned phases = program.numPhases();
   SmallVector<unsigned> computed(program.getNodes().size(), phases + 1),

@@ -5,8 +5,8 @@
 namespace mlir::frit {
 
 /// The schedule of a kernel on a GPU: one of the attributes #frit.gpu_*. `program` is that of
-/// `buildGpuProgram`; the kernel's `schedule` has the numbers that its region asked for. Emits an
-/// error at the kernel if it reduces over rows whose length is unknown or 0.
+/// `buildGpuProgram`; the kernel's `schedule` has the numbers of its region. Emits an error at the
+/// kernel if it reduces over rows whose length is unknown or 0.
 FailureOr<Attribute> chooseGpuSchedule(const KernelProgram &program);
 
 } // namespace mlir::frit

@@ -50,7 +50,7 @@ int64_t mlir::frit::chooseTogether(const SingleAccesses &thread) {
   return together;
 }
 
-/// Elements that a thread keeps of a row of unknown length, where these are enough.
+/// Elements that a thread holds of a row of unknown length, if these are enough.
 static constexpr int64_t kUnknownElements = 32;
 
 static uint32_t powerOfTwo(int64_t value, uint32_t low, uint32_t high) {

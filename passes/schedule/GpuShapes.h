@@ -10,7 +10,7 @@ namespace mlir::frit {
 
 enum class GpuFamily { Pointwise, Transpose, Rows, SplitRows, Columns, RowsAndColumns };
 
-/// What decides about the family of a kernel.
+/// The facts that decide the family of a kernel.
 struct FamilyFacts {
   /// It also reduces over its rows; it is the kernel of a list.
   bool reducesAcross = false, isList = false;
@@ -113,8 +113,8 @@ constexpr int64_t kMostTileBytes = 48 << 10;
 /// keep memory busy, else 1.
 unsigned chooseNeighbours(const TileNumbers &tile);
 
-/// What decides how a scan runs: along its dim, chunks of `width` elements; beside it, rows, which
-/// lie side by side in memory where it is `isAcross`. Both counts may be estimates.
+/// The numbers that decide how a scan runs: along its dim there are chunks of `width` elements, and
+/// beside it rows, which are adjacent in memory if it is `isAcross`. Both counts may be estimates.
 struct ScanNumbers {
   bool isAcross = false;
   int64_t chunks = 1, width = 1, rows = 1;

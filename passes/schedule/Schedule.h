@@ -6,9 +6,9 @@
 
 #include <utility>
 
-/// The schedule of a region as a pure function of numbers: it takes what the region computes and on
-/// what it runs, and returns an ordered list of candidates. It does not see the IR, so that a table
-/// of cases can test every decision.
+/// The schedule of a region as a pure function of numbers: from a summary of the region and of the
+/// device it returns an ordered list of candidates. It does not see the IR, so that a table of
+/// cases can test every decision.
 namespace mlir::frit {
 
 /// The device that schedules are chosen for: the oldest that is compiled for.
@@ -84,8 +84,8 @@ struct ScheduleCandidate {
   GpuNumbers numbers;
 };
 
-/// Which way a region's loops run. On a CPU later passes need no more than this of a region; the
-/// schedules of its kernels are in CpuSchedule.h.
+/// The kind of a region's loops. On a CPU later passes need no more of a region; the schedules of
+/// its kernels are in CpuSchedule.h.
 ScheduleKind chooseFamily(const RegionSummary &region);
 
 /// The schedules of a region on a GPU, best first; never empty.

@@ -4,13 +4,13 @@
 
 #include <map>
 
-/// `2=1;5=1`, or `list`: which candidate each region or kernel takes, by number; others take the
+/// `2=1;5=1`, or `list`: the candidate that each region or kernel takes, by number; others take the
 /// first.
 namespace mlir::frit {
 
 class ScheduleChoices {
 public:
-  /// An error at `place` where the text is no such list.
+  /// An error at `place` if the text is not such a list.
   static FailureOr<ScheduleChoices> parse(Operation *place, llvm::StringRef text);
 
   unsigned of(unsigned number) const {

@@ -1,5 +1,5 @@
-// Kernels get their CPU schedules when they are outlined: a schedule depends on addresses, which
-// the flat program of a kernel knows, and equal regions are one kernel by then.
+// Kernels get their CPU schedules after outlining: a schedule depends on addresses, which the flat
+// program of a kernel contains, and equal regions are one kernel by then.
 #include "passes/Passes.h"
 #include "passes/schedule/CpuSchedule.h"
 #include "passes/schedule/ScheduleChoices.h"

@@ -1,5 +1,5 @@
-// Kernels get their GPU schedules when buffers are planned: a schedule depends on addresses, which
-// the flat program of a kernel knows, and on which pointers share storage.
+// Kernels get their GPU schedules after buffers are planned: a schedule depends on addresses, which
+// the flat program of a kernel contains, and on which pointers share storage.
 #include "kernel/GpuProgram.h"
 #include "passes/Passes.h"
 #include "passes/schedule/GpuSchedule.h"
