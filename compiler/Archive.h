@@ -25,7 +25,8 @@ public:
   /// none of that name.
   const std::string *storage(const std::string &name) const;
 
-  /// Whether the archive lists it among the constants of the program, which are in no state_dict.
+  /// Whether the archive lists it among the constants of the program, which are not in the
+  /// state_dict.
   bool isConstant(const std::string &name) const { return constants.contains(name); }
   /// The bytes of all storages, each rounded up to `alignment`.
   uint64_t bytes(uint64_t alignment) const;

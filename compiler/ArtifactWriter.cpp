@@ -8,7 +8,7 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// The graph that the file is made from: the one that no other graph calls.
+/// The graph from which the file is made: the one that no other graph calls.
 static GraphOp entryGraph(ModuleOp module) {
   llvm::DenseSet<StringAttr> called;
   module.walk([&](CallOp call) { called.insert(call.getCalleeAttr().getAttr()); });

@@ -1,7 +1,6 @@
 // Writes the canonical form in one walk: values get numbers, and every attribute and type is
 // printed once and then referred to by a number. Sizes are renamed before they are printed, because
-// the order of a sum depends on the names in it. Printing the module instead takes four times as
-// long.
+// the order of a sum depends on the names in it. Printing the module would take four times as long.
 
 #include "compiler/CanonicalKey.h"
 

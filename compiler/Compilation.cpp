@@ -71,7 +71,7 @@ Compilation::Next Compilation::bindArchive() {
   return Next::Stage;
 }
 
-/// Keeps the imported form for those who asked for it.
+/// Stores the imported form if the caller requested it.
 Compilation::Next Compilation::keepImported() {
   if (options.importedIr) {
     llvm::raw_string_ostream stream(*options.importedIr);
@@ -83,7 +83,7 @@ Compilation::Next Compilation::keepImported() {
   return options.stopAfter == "imported" ? print(*module) : Next::Stage;
 }
 
-/// Leaves the operators to ATen that earlier tries failed at.
+/// Leaves to ATen the operators at which earlier tries failed.
 Compilation::Next Compilation::relaxOperators() {
   relax(*module, relaxation);
   attempt.isRead = true;
@@ -201,8 +201,8 @@ static bool makesRandomNumbers(const CompileOptions &options) {
   return options.random == "philox" || (options.random == "auto" && onlyGpus);
 }
 
-/// Whether the runtime's kernel may run convolutions. It adds in another order than ATen's, and
-/// works channels-last. What a backward reads keeps the values that ATen gives.
+/// Whether the runtime's kernel may run convolutions. It adds in another order than ATen's and runs
+/// channels-last, so values that a backward reads come from ATen.
 static bool runsOwnConvolutions(const CompileOptions &options) {
   bool onlyCpus = llvm::all_of(options.targets,
                                [](llvm::StringRef target) { return target.starts_with("cpu"); });

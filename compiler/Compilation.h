@@ -1,7 +1,7 @@
 // One try at compiling one module. The stages and their order are in Compilation.cpp, the stages
-// that depend on a target in CompilationTargets.cpp, what becomes of errors in
-// CompilationErrors.cpp, and dumps of stages in CompilationDumps.cpp. The object holds what the
-// stages pass on to each other.
+// that depend on a target in CompilationTargets.cpp, the handling of errors in
+// CompilationErrors.cpp, and dumps of stages in CompilationDumps.cpp. The object has the state that
+// the stages share.
 
 #pragma once
 
@@ -33,8 +33,8 @@ public:
   CompileResult fromIr(llvm::StringRef text);
 
 private:
-  /// What follows a stage: the next one, or the end, because the result is complete or an error
-  /// was reported.
+  /// What follows a stage: the next one, or the end, if the result is complete or an error was
+  /// reported.
   enum class Next { Stage, End };
 
   /// Runs all stages on `module`.
@@ -66,7 +66,7 @@ private:
   void report(DiagnosticKind kind, std::string message);
   /// Sets the kind of all errors so far.
   void setKind(DiagnosticKind kind);
-  /// Blames the operators of kernels that codegen failed at, so that the next try leaves them to
+  /// Blames the operators of kernels at which codegen failed, so that the next try leaves them to
   /// ATen.
   void blameKernels(mlir::ModuleOp form);
   /// Runs the passes that `build` adds.
@@ -109,7 +109,7 @@ private:
   std::vector<mlir::frit::GraphOp> graphs;
 };
 
-/// CPUs and GPUs are scheduled apart; the emulation runs what a GPU would.
+/// CPUs and GPUs have different schedules; the emulation runs the kernels of a GPU.
 TargetKind kindOf(const PlanTarget &target);
 
 } // namespace frit

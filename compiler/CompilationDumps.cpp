@@ -1,4 +1,4 @@
-// What a compilation writes for the option dumpFolder.
+// Writes the stages of a compilation, for the option dumpFolder.
 #include "compiler/Compilation.h"
 #include "compiler/PlanText.h"
 
@@ -30,7 +30,7 @@ bool Compilation::dumpCode(const TargetCode &generated) {
   }
   std::set<uint32_t> seen;
   for (const auto &gpu : generated.modules) {
-    // The second module of an architecture has the launches that hardly ever run.
+    // The second module of an architecture has the cold launches.
     std::string name =
         "sm_" + std::to_string(gpu->arch) + (seen.insert(gpu->arch).second ? "" : "-cold");
     llvm::StringRef text(reinterpret_cast<const char *>(gpu->bytes.data()), gpu->bytes.size());

@@ -1,5 +1,5 @@
-// Errors of a compilation: the diagnostics of all stages become lines of the result, and a failing
-// pass or kernel decides whether another try, with less of frit in it, may succeed.
+// Errors of a compilation: the diagnostics of all stages become lines of the result, and the
+// failing pass or kernel decides whether another try, with parts of frit switched off, may succeed.
 
 #include "compiler/Compilation.h"
 
@@ -43,7 +43,7 @@ Compilation::Next Compilation::runPasses(ModuleOp form,
   time("passes", [&] {
     PassManager passes(&context);
     // verify-imported-form and verify-outlined-form check what later stages rely on; frit-opt, and
-    // so every test of a pass, verifies after each pass.
+    // therefore every test of a pass, verifies after each pass.
     passes.enableVerifier(false);
     llvm::StringRef failAt = options.failAt;
     bool isAsked = failAt.consume_front("pass:") && relaxation.keptAll.empty();

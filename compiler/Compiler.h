@@ -52,7 +52,7 @@ struct CompileOptions {
   /// Let the runtime's own kernel run products of f32 matrices on the CPU where it is faster than
   /// ATen. Off with `numerics` "eager", because it adds in another order.
   bool products = true;
-  /// The same for convolutions of f32 images, with what follows them.
+  /// The same for convolutions of f32 images, with their epilogues.
   bool convolutions = true;
   /// The source of random numbers: "auto", "torch" or "philox". "philox" generates them in kernels
   /// from a seed of torch's generator. "auto" is "philox" if every target is a GPU, and "torch"
@@ -135,7 +135,7 @@ enum class DiagnosticKind {
 
 struct Diagnostic {
   DiagnosticKind kind = DiagnosticKind::BadInput;
-  /// One line: the place, the value and what the user can do.
+  /// One line: the location, the value and what the user can do.
   std::string message;
   /// The user's source line, if known.
   std::string source;
@@ -181,9 +181,9 @@ FRIT_EXPORT CompileResult compileArchive(const std::string &path, const CompileO
 /// Clears the cache of compiled kernels.
 FRIT_EXPORT void forgetKernels();
 
-/// Identifies this build of the compiler, its LLVM, and the CPU level that "host" means here: what
-/// a cached artifact depends on beside the graph and the options. Empty if the library has no build
-/// id; then nothing may be cached.
+/// Identifies this build of the compiler, its LLVM, and the CPU level of "host" on this machine:
+/// what a cached artifact depends on besides the graph and the options. Empty if the library has no
+/// build id; then nothing may be cached.
 FRIT_EXPORT std::string compilerIdentity();
 
 /// The command line of frit-compile; returns the exit status.

@@ -1,6 +1,6 @@
 // Identifies this build of the compiler. Other builds may write other artifacts, so the identity is
-// part of every cache key. It is the linker's build id, a digest of the library, which cannot be
-// forgotten like a version number.
+// part of every cache key. It is the linker's build id, a digest of the library; a version number
+// could be left unchanged by mistake.
 
 #include "codegen/Codegen.h"
 #include "compiler/Compiler.h"

@@ -12,7 +12,7 @@ class OpPassManager;
 
 namespace frit {
 
-/// The kind of target that a module is scheduled for. The emulation runs what a GPU would.
+/// The kind of target for which a module is scheduled. The emulation runs the kernels of a GPU.
 enum class TargetKind { Cpu, Gpu };
 
 /// The compile options that affect fused regions.
@@ -29,7 +29,7 @@ struct FusionOptions {
   bool gpu = false;
   /// The oldest GPU architecture among the targets.
   unsigned arch = 80;
-  /// Fill lanes that no result may depend on with values that would be noticed.
+  /// Fill lanes that no result may depend on with conspicuous values.
   bool poison = false;
   /// A planted mistake in a legalisation rule (frit-legalize-aten's `mutant`).
   std::string mutant;
@@ -38,7 +38,7 @@ struct FusionOptions {
   /// Bucket lists and policy: the options of `assign-buckets`.
   std::string buckets;
   std::string bucketPolicy = "auto";
-  /// Convolutions run in the runtime's own kernel, with what follows them. For CPUs alone.
+  /// Convolutions run in the runtime's own kernel, with their epilogues. For CPUs only.
   bool convolutions = false;
 };
 
@@ -61,10 +61,10 @@ struct LayoutOptions {
   std::vector<int64_t> channelsLastInputs;
   /// The oldest GPU architecture among the targets.
   unsigned arch = 80;
-  /// The lowest level of the CPUs that are compiled for.
+  /// The lowest level of the target CPUs.
   std::string cpuLevel = "x86-64-v4";
-  /// Which schedule of which region, as `choose-schedules` takes it, or, on CPUs, of which kernel,
-  /// as `schedule-cpu-kernels` does.
+  /// The option `choices` of `choose-schedules`, for regions, or on CPUs of `schedule-cpu-kernels`,
+  /// for kernels.
   std::string schedules;
   /// Known ranges of sizes, in the syntax of `narrow-sizes`.
   std::string ranges;

@@ -12,8 +12,8 @@ namespace frit {
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Smaller blocks come without page faults from any allocator. The runtime applies the same limit
-/// to the sizes of a call.
+/// Any allocator returns smaller blocks without page faults. The runtime applies the same limit to
+/// the sizes of a call.
 static constexpr int64_t kGainingBytes = 8 << 20;
 
 /// How far a size without a declared maximum is assumed to grow, as a factor of its hint's power of

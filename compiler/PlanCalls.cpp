@@ -1,5 +1,5 @@
-// The plan's calls through torch's dispatcher: literals and registers in schema order, results
-// singly or as the list that the schema returns.
+// The plan's calls through torch's dispatcher: literals and registers in schema order, results as
+// single values or as the list that the schema returns.
 
 #include "compiler/PlanWriter.h"
 
@@ -91,10 +91,11 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
   return value;
 }
 
-/// How much of a result's promised layout the runtime must check: fake tensors may be wrong about
-/// it. 0: all, because kernels or views read it. 1: only operators read it, which take any layout
-/// (a backward graph checks its arguments before it runs). 2: the user gets it as eager would
-/// return it, which is as the operator returns it if its operands lie as they did in the trace.
+/// How much of a result's promised layout the runtime must check, because fake tensors may be wrong
+/// about it. 0: all, because kernels or views read it. 1: only operators read it, which take any
+/// layout (a backward graph checks its arguments before it runs). 2: the user gets it with the
+/// layout of eager, which is the layout that the operator returns if its operands have their traced
+/// layouts.
 int64_t PlanWriter::keptOf(OpResult result, LayoutAttr layout) {
   bool forOperators = true;
   bool forUser = llvm::all_of(result.getOwner()->getOpOperands(), [&](OpOperand &use) {
@@ -185,14 +186,14 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
       dtypes[result] = dtypes.lookup(operand);
       mutated.insert(rootOf(operand));
     } else if (result.use_empty() && isAttention(op.getOpName())) {
-      // The sums for a backward, which the runtime's own kernel does not keep.
+      // The sums for a backward, which the runtime's own kernel does not store.
       results.push_back(valueOf(ValueKind::None));
     } else {
       results.push_back(resultValue(op, result.getResultNumber()));
     }
   }
-  // Where the results have a list is known from the schema or, without one, from the importer. In a
-  // schema with one list, all results that are not taken by the others are its items.
+  // Which results are lists is known from the schema or, without one, from the importer. In a
+  // schema with one list, all results that do not belong to other returns are its items.
   auto schema = AtenSchema::lookup(op.getOpName());
   DenseI64ArrayAttr lengths = op.getResultListsAttr();
   size_t returns = schema    ? schema->returns.size()
@@ -227,8 +228,8 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   return success();
 }
 
-/// Writes a clone whose storage the graph's results lie in, so that it begins where their storage
-/// must.
+/// Writes a clone in whose storage results of the graph lie, so that it begins at the offset that
+/// they require.
 bool PlanWriter::writePlacedClone(AtenOp op) {
   if (op.getOpName() != "aten.clone.default" || !returned.contains(op.getResult(0))) {
     return false;

@@ -47,15 +47,16 @@ public:
   /// Whether the place lies within its storage.
   bool fits(const Place &place) const;
 
-  /// Invalidates what the place's bytes held. If `value` is not null they hold it from now on.
+  /// Invalidates the contents of the place's bytes. If `value` is not null they hold it from now
+  /// on.
   void write(const Place &place, mlir::Value value);
-  /// Adds a value at the place beside those that are held there: a view.
+  /// Adds a value at a place that holds others already: a view.
   void show(const Place &place, mlir::Value value) {
     storages[place.storage].holdings.push_back({value, place});
   }
   /// The place at which a storage holds a value; null if it does not.
   const Place *find(int storage, mlir::Value value) const;
-  /// What a storage holds; for messages about a missing value.
+  /// The values that a storage holds; for messages about a missing value.
   llvm::SmallVector<mlir::Value> held(int storage) const;
 
 private:

@@ -28,7 +28,8 @@ static bool isProduct(const format::PlanT &plan, const format::AtenT &call) {
                       [](const auto &value) { return isOne(*value); });
 }
 
-/// Attention without dropout whose sums nobody reads: those are for a backward.
+/// Whether a call is attention without dropout whose logsumexp, which is for a backward, is not
+/// read.
 static bool isAttention(const format::PlanT &plan, const format::AtenT &call) {
   using format::ValueKind;
   if (call.name != "aten::_scaled_dot_product_flash_attention_for_cpu" || !call.overload.empty() ||

@@ -1,4 +1,5 @@
-// Which calls of a plan are matrix products, or attention, that the runtime's own kernels compute.
+// Finds the calls of a plan that are matrix products or attention, which the runtime's own kernels
+// may compute.
 
 #pragma once
 

@@ -115,8 +115,8 @@ private:
   /// By argument of the graph: its register, and the number of its input.
   llvm::DenseMap<mlir::Value, uint32_t> argumentRegisters;
   llvm::DenseMap<mlir::Value, unsigned> inputNumbers;
-  /// Storages that a value may lie in beside its register's: those of operands that an operator may
-  /// have returned.
+  /// Storages besides its register's in which a value may lie: those of operands that an operator
+  /// may have returned.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<int, 2>> sharedWith;
   /// The register of each tensor operand of the call that is being replayed.
   llvm::SmallVector<uint32_t> callOperands;
@@ -133,8 +133,8 @@ private:
   int64_t unboundSizes = 0;
 };
 
-/// The value whose storage the views of an outlined graph that lead to `value` look at; collects
-/// them in `views`, the last one first.
+/// The value of which `value` is a view, through any number of views, in an outlined graph;
+/// collects the views in `views`, the last one first.
 mlir::Value baseOf(mlir::Value value, llvm::SmallVectorImpl<mlir::Operation *> *views = nullptr);
 
 } // namespace frit

@@ -56,8 +56,8 @@ format::Dtype dtypeOf(DType dtype) {
   llvm_unreachable("every dtype has a number in the format");
 }
 
-/// The device of a root's storage: the plan's device, unless the trace had it on a different device
-/// than the others. A program traced on the CPU and compiled for a GPU lies on the GPU as a whole.
+/// The device of a root's storage: the plan's device, unless it was traced on a different device
+/// than the others. A program traced on the CPU and compiled for a GPU is entirely on the GPU.
 format::Device PlanWriter::deviceOf(Value root) {
   if (builder.plan.target != format::Target::Gpu) {
     return format::Device::Cpu;
@@ -95,7 +95,7 @@ uint32_t PlanWriter::newTensor(Value value, format::Dtype dtype, LayoutAttr layo
   return reg;
 }
 
-/// At which element the storage of a kernel's result has to begin, so that the graph's results in
+/// The offset at which a kernel's result must begin in its storage, so that the graph's results in
 /// it have eager's storage offsets. If they disagree the first result decides, and the others are
 /// copied.
 SizeExpr PlanWriter::startFor(Value root, LayoutAttr atZero) {

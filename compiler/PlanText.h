@@ -1,4 +1,4 @@
-// Prints the plans of an artifact as text, for people: one line per size, kernel and step.
+// Prints the plans of an artifact as readable text: one line per size, kernel and step.
 
 #pragma once
 

@@ -1,4 +1,4 @@
-// The proof of a plan.
+// Validates a plan.
 //
 // A plan says where values lie and when storage is reused; a mistake there gives wrong numbers
 // without an error. The validator replays a finished plan beside the outlined graph that it was

@@ -90,7 +90,7 @@ LogicalResult PlanWriter::bindSymbols() {
       symbolRegisters[symbol.getName()] = bound->reg;
       builder.plan.symbols.push_back(std::move(bound));
     } else if (symbol.getUnbacked()) {
-      // An operator defines it. (torch also calls a dimension of an argument unbacked, if it must
+      // An operator defines it. (torch also calls a dimension of an argument unbacked if it must
       // not be specialised.)
       unbackedSymbols.insert(StringAttr::get(graph.getContext(), symbol.getName()));
     }
@@ -464,7 +464,7 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
         output->reg = inputNumber(argument.getArgNumber());
       } else {
         uint32_t from = output->reg = tensors.find(value)->second.reg;
-        // Equal values share a register, but the caller gets a tensor for each.
+        // Equal values share a register, but the caller gets a separate tensor for each.
         bool isSame = kResultSameAsAttr.isOn(graph, number);
         bool seen = !returnedRegisters.insert(from).second && !isSame;
         // Inside of the graph a dim of size 1 may have any stride.

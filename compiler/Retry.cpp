@@ -73,7 +73,7 @@ std::vector<std::set<unsigned>> placesOfRefusedKernels(ModuleOp outlined) {
   return all;
 }
 
-/// The options without everything that only serves speed.
+/// The options without optimisations.
 static CompileOptions withoutOptimizations(CompileOptions options) {
   options.fusion = false;
   options.reuse = false;

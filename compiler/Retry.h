@@ -1,6 +1,6 @@
 // Retries after failures of frit itself: a compilation that fails in a pass, a generator or the
-// plan writer is repeated with less of frit in it, until the operators are calls of ATen. `Attempt`
-// is one try; `compileWithRetries` is the ladder of tries.
+// plan writer is repeated with more and more of frit switched off, until all operators are calls of
+// ATen. `Attempt` is the result of one try; `compileWithRetries` makes the tries.
 
 #pragma once
 
@@ -17,11 +17,10 @@
 
 namespace frit {
 
-/// Operators by their number among those of an imported module, with the reason why each stays a
-/// call of ATen.
+/// Operators by their number in an imported module, with the reason why each stays a call of ATen.
 using KeptOperators = std::map<unsigned, std::string>;
 
-/// What a try leaves out.
+/// What is switched off in a try.
 struct Relaxation {
   /// Marks operators with their number, so that failures can name them; costs a little in every
   /// pass.
@@ -29,13 +28,13 @@ struct Relaxation {
   KeptOperators kept;
   /// If not empty, the reason for leaving every operator to ATen.
   std::string keptAll;
-  /// For the report: what was given up for each further try, and why.
+  /// For the report: what was switched off for each further try, and why.
   std::vector<std::pair<std::string, std::string>> history;
 };
 
 struct Attempt {
   CompileResult result;
-  /// The program was read and functionalised, so the failing stage is one that can run with less.
+  /// The program was read and functionalised, so parts of the failing stage can be switched off.
   bool isRead = false;
   /// The plan was written, and the validator refused it (PlanValidator.h).
   bool isPlanRefused = false;

@@ -27,7 +27,7 @@ std::error_code StageDump::makeFolder() {
   if (std::error_code error = llvm::sys::fs::create_directories(parent)) {
     return error;
   }
-  // Another process may make folders at the same time, so the folder is taken by making it.
+  // Another process may make folders at the same time, so only a folder made here is used.
   for (unsigned number = 1;; ++number) {
     std::string path = parent + "/" + name + (number > 1 ? "-" + std::to_string(number) : "");
     std::error_code error = llvm::sys::fs::create_directory(path, /*IgnoreExisting=*/false);

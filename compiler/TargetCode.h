@@ -10,7 +10,7 @@ namespace frit {
 /// The oldest GPU architecture among the targets. The emulation alone counts as one with clusters
 /// of blocks.
 unsigned oldestArchitecture(const CompileOptions &options);
-/// The lowest level of the CPUs among the targets, x86-64-v4 where there is none.
+/// The lowest level of the CPUs among the targets; x86-64-v4 if there are none.
 std::string lowestCpuLevel(const CompileOptions &options);
 
 /// The target of one plan of an artifact.

@@ -162,7 +162,7 @@ LogicalResult checkWrittenWeights(ModuleOp module, const Weights &weights) {
       }
       for (BlockArgument argument : graph.getBody().getArguments()) {
         const format::WeightT *other = weightOf(graph, argument.getArgNumber(), weights);
-        // A tensor of two names is used under one.
+        // A tensor with two names is used under one of them.
         if (other && other != written && !other->given && !argument.use_empty() &&
             other->offset < written->offset + written->bytes &&
             written->offset < other->offset + other->bytes) {

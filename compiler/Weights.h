@@ -1,4 +1,5 @@
-// Binds an archive's tensors to the arguments of a graph: their names and their places in the file.
+// Binds an archive's tensors to the arguments of a graph: their names and their offsets in the
+// file.
 
 #pragma once
 
@@ -27,8 +28,8 @@ struct Weights {
 mlir::LogicalResult bindWeights(mlir::ModuleOp module, const Archive &archive, bool given,
                                 Weights &weights);
 
-/// Emits an error if a graph writes a weight that shares bytes with another one: values know
-/// nothing of each other's memory, so the other would keep its old value or not, as it happens.
+/// Emits an error if a graph writes a weight that shares bytes with another one: the IR does not
+/// express that two values share memory, so whether the other changes would be undefined.
 mlir::LogicalResult checkWrittenWeights(mlir::ModuleOp module, const Weights &weights);
 
 /// Rewrites the data of weights that share no bytes to the layout that passes chose for them
