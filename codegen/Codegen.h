@@ -31,8 +31,8 @@ struct LaunchDesc {
   uint32_t listItems = 0;
 };
 
-/// The address of the tensor with this number (operands, then results) is a multiple of `bytes`, a
-/// power of two.
+/// Requires that the address of the tensor with this number (operands, then results) is a multiple
+/// of `bytes`, a power of two.
 struct AlignedTensor {
   unsigned number = 0;
   uint32_t bytes = 1;
@@ -54,7 +54,7 @@ struct KernelDesc {
   std::vector<LaunchDesc> launches;
   /// Scratch shared by the launches of one call; the constant 0 if none.
   SizeAttr workspaceBytes;
-  /// In the order in which they are tried. Variants equal to the generic kernel are left out.
+  /// In the order in which they are tried, without variants that are equal to the generic kernel.
   std::vector<VariantDesc> variants;
 
   /// The hot launches: those that are tried first and run in most calls.
@@ -115,13 +115,13 @@ struct CpuImage {
   std::string bytes;
   std::vector<KernelDesc> kernels;
   KernelCounts counts;
-  /// LLVM's IR of the kernels after LLVM's passes, if it is wanted.
+  /// LLVM's IR of the kernels after LLVM's passes, if it was requested.
   std::string llvmIr;
 };
 
 /// Compiles every frit.kernel of the module, which is not changed. Fails with a diagnostic per
 /// kernel, and sets `kRefusedAttr` on it; a kernel that already has the attribute fails too. Here
-/// and below `keepsLlvmIr` asks for LLVM's IR too.
+/// and below `keepsLlvmIr` requests LLVM's IR too.
 LogicalResult generateCpuImage(ModuleOp module, const CpuTarget &target, CpuImage &image,
                                bool keepsLlvmIr = false);
 

@@ -25,7 +25,7 @@ std::shared_ptr<const KernelCode> CompiledKernels::find(StringRef key) {
 unsigned CompiledKernels::add(StringRef key, std::shared_ptr<const KernelCode> code) {
   std::lock_guard lock(mutex);
   Entry entry{key.str(), std::move(code)};
-  // One that does not fit alone would drop all others.
+  // A larger one would evict all others.
   if (byKey.contains(key) || entry.size() > mostBytes) {
     return 0;
   }
@@ -53,7 +53,7 @@ void mlir::frit::forgetKernels() { CompiledKernels::ofProcess().clear(); }
 LogicalResult KernelRequests::get(StringRef target, KernelOp kernel,
                                   std::shared_ptr<const KernelCode> &code,
                                   llvm::function_ref<LogicalResult(KernelCode &)> compile) {
-  // Code with its IR is an entry of its own, so a compilation that wants the IR never lacks it.
+  // Code with its IR is a separate entry, so a compilation that requests the IR always gets it.
   std::string key = (keepsLlvmIr ? "ir " : "") + target.str() + " ";
   llvm::raw_string_ostream stream(key);
   kernel->print(stream, OpPrintingFlags().useLocalScope().assumeVerified());
@@ -103,7 +103,7 @@ LogicalResult mlir::frit::forEachKernel(ArrayRef<KernelOp> kernels,
   if (kernels.empty()) {
     return success();
   }
-  // Starts with the longest kernel, so that no thread is left alone with it at the end.
+  // Starts with the longest kernel, so that no thread is still busy with it at the end.
   SmallVector<size_t> lengths;
   for (KernelOp kernel : kernels) {
     kernel->walk([&, &length = lengths.emplace_back(0)](Operation *) { ++length; });

@@ -24,7 +24,7 @@ struct KernelCode {
   std::string cold;
   /// Machine code: byte offsets of its public functions.
   llvm::StringMap<uint64_t> entries;
-  /// LLVM's IR that the code was made from, if it is wanted.
+  /// LLVM's IR from which the code was made, if it was requested.
   std::optional<std::string> llvmIr;
 };
 
@@ -69,7 +69,7 @@ public:
   explicit KernelRequests(bool keepsLlvmIr) : keepsLlvmIr(keepsLlvmIr) {}
 
   /// The code of a kernel for a target, from the cache or by `compile`. The key is `target`, which
-  /// names everything that the code depends on beside the kernel, and the kernel's text with its
+  /// names everything that the code depends on besides the kernel, and the kernel's text with its
   /// name and facts. Fails if `compile` does.
   LogicalResult get(StringRef target, KernelOp kernel, std::shared_ptr<const KernelCode> &code,
                     llvm::function_ref<LogicalResult(KernelCode &)> compile);

@@ -7,7 +7,7 @@
 /// Emits nodes of a KernelProgram at given indices, for one lane or several.
 ///
 /// A schedule makes the loops. In each loop it opens a `Frame` that binds domain dims to index
-/// values, then asks for nodes. Frames nest: a node that depends on no dim of the inner frame is
+/// values, then requests nodes. Frames nest: a node that depends on no dim of the inner frame is
 /// looked up in the outer ones first, so values that `hoist` emitted before a loop are not emitted
 /// again inside it. Values that do not vary along the lane dim stay scalar and are splatted where a
 /// vector is needed.
@@ -17,7 +17,7 @@
 /// differences between targets.
 namespace mlir::frit {
 
-/// How the lanes of an access lie in memory.
+/// The addresses of the lanes of an access.
 enum class AccessShape {
   /// One element for all lanes.
   Uniform,

@@ -1,4 +1,4 @@
-// Generators do what the schedule says; what does not fit the kernel is refused here.
+// Refuses schedules that do not fit their kernel, so that generators can follow any other.
 #include "codegen/cpu/CpuSchedules.h"
 #include "kernel/KernelCosts.h"
 

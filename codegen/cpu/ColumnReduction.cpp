@@ -36,7 +36,7 @@ private:
     Value mask, whole;
   };
 
-  /// A stretch of the reduced dim, of which the strided operands are packed.
+  /// A stretch of the reduced dim, for which the strided operands are packed.
   struct Stretch {
     Value low, high, isFirst, isLast;
   };
@@ -50,7 +50,7 @@ private:
   Values loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
                              ArrayRef<int64_t> steps,
                              llvm::function_ref<Values(Frame &, ValueRange)> body);
-  /// Few terms, over all reduced dims.
+  /// Whether there are few terms over all reduced dims.
   bool isShort() const;
   void pack();
   Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
@@ -83,7 +83,7 @@ private:
   SmallVector<unsigned> roots;
   std::optional<Packing> packing;
   /// Reductions of more than kPackedSteps, or of unknown length, have several stretches.
-  /// Accumulators wait for the next one in `carried`, one buffer a state.
+  /// Between stretches accumulators are stored in `carried`, one buffer for each state.
   bool inStretches = false;
   std::optional<Stretch> stretch;
   SmallVector<Value> carried;
@@ -97,7 +97,7 @@ void ColumnReduction::openFrames(Frame &point, const Tile &tile, ArrayRef<unsign
                                  SmallVectorImpl<Frame> &frames, std::vector<Frame> &shared) {
   shared.clear();
   shared.reserve(tile.rows + tile.vectors);
-  // Values of a row alone and of a lane vector alone, each once.
+  // Values that depend only on the row, or only on the lane vector, are emitted once each.
   if (rowDim) {
     for (unsigned r = 0; r < tile.rows; ++r) {
       Frame &row = shared.emplace_back(&point);
@@ -168,9 +168,10 @@ bool ColumnReduction::isShort() const {
   return true;
 }
 
-/// Stretches of steps[0], steps[1] ... of `dim` (each divides the next), each from the identity on,
-/// whose ends are combined: short enough for narrow counters (which are added up in i64),
-/// and for sums to keep their bits. The ends of the longest are added in f64.
+/// Divides `dim` into stretches of steps[0], steps[1] ... (each divides the next). Each stretch
+/// starts from the identity, and the results are combined: stretches are short enough for narrow
+/// counters (which are added up in i64) and for the precision of sums. The results of the longest
+/// stretches are added in f64.
 Values ColumnReduction::loopStretches(Frame &outer, unsigned dim, ArrayRef<Combine> combines,
                                       const Values &identity, ArrayRef<int64_t> steps,
                                       llvm::function_ref<Values(Frame &, ValueRange)> body) {
@@ -209,8 +210,8 @@ Values ColumnReduction::loopStretches(Frame &outer, unsigned dim, ArrayRef<Combi
   return steps.size() > 1 ? fromWide(b, combines, states) : states;
 }
 
-/// Of several reduced dims the last one in stretches, for each index of the others from the
-/// identity on; its ends are added in f64.
+/// Divides the last of several reduced dims into stretches, which start from the identity for each
+/// index of the others; their results are added in f64.
 Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines,
                                             const Values &identity, ArrayRef<int64_t> steps,
                                             llvm::function_ref<Values(Frame &, ValueRange)> body) {
@@ -234,8 +235,8 @@ Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> comb
   return fromWide(b, combines, nest(outer, program.numParallel(), toWide(b, combines, identity)));
 }
 
-/// Loads with a stride along the lanes that rows of a tile share are brought into lane
-/// order once a unit and stretch.
+/// Packs loads that have a stride along the lanes and are shared by the rows of a tile into lane
+/// order, once for each unit and stretch.
 void ColumnReduction::pack() {
   auto bound = program.getFacts().upperBound(program.getDomain().back());
   inStretches = !bound || *bound > kPackedSteps;
@@ -243,7 +244,7 @@ void ColumnReduction::pack() {
   packing->choose(*rowDim, inStretches ? kPackedSteps : *bound);
 }
 
-/// Where state `number` of a tile waits.
+/// The address at which state `number` of a tile is stored between stretches.
 Value ColumnReduction::carriedAddress(const Tile &tile, size_t number, size_t states,
                                       Type element) {
   size_t each = states / (tile.rows * tile.vectors), point = number / each;
@@ -261,7 +262,7 @@ Value ColumnReduction::carriedAddress(const Tile &tile, size_t number, size_t st
   return f.address(buffer, element, at);
 }
 
-/// What the stretches so far make of a tile.
+/// The states of a tile after the stretches so far: combines them with those that are stored.
 Values ColumnReduction::carry(const Tile &tile, ArrayRef<Combine> combines, Values states) {
   OpBuilder &b = f.getBuilder();
   Location loc = states[0].getLoc();
@@ -300,7 +301,7 @@ void ColumnReduction::storeCarried(const Tile &tile, ValueRange states) {
 
 void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
   OpBuilder &b = f.getBuilder();
-  // The tile's frames live across phases: row values stay in them.
+  // The tile's frames live across phases, because they hold the values of rows.
   unsigned count = tile.rows * tile.vectors;
   SmallVector<llvm::DenseMap<unsigned, Value>> rowValues(count);
   auto open = [&](Frame &point, ArrayRef<unsigned> wanted, SmallVectorImpl<Frame> &frames,
@@ -381,8 +382,8 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
     auto bound = program.sharedBound(program.getDomain().back());
     SmallVector<int64_t> steps;
     for (int64_t block : kBlockSteps) {
-      // A stretch from the identity on is that stretch: whatever is known of the sizes, the sum is
-      // the same.
+      // Combining a stretch with the identity does not change it, so the sum is the same whether
+      // sizes are known or not.
       bool several = !bound || *bound > block;
       if (isSum && several && !(inStretches && block >= kPackedSteps)) {
         steps.push_back(block);
@@ -408,7 +409,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
           at += combine.stateSize();
         }
       }
-      // What follows from them for the row, before the next sweep.
+      // The values of the row that depend on them, before the next sweep.
       SmallVector<Frame> frames;
       std::vector<Frame> shared;
       open(unit, roots, frames, shared);
@@ -486,7 +487,7 @@ void ColumnReduction::emit() {
                                        add(f, column, wide), laneCount);
     unitColumn = column;
     unitRow = rowBegin;
-    // Whole tiles; then what is left of the rows, or of the lanes, one masked vector at a time.
+    // Whole tiles first; then the remaining rows or lanes, one masked vector at a time.
     auto emitTiles = [&] {
       bool wholeLanes = laneSize.getContentDivisor() % wide == 0;
       bool wholeBlocks = rowSize.getContentDivisor() % blockRows == 0;
@@ -520,7 +521,7 @@ void ColumnReduction::emit() {
       emitTiles();
       return;
     }
-    // One stretch at least: the last one writes.
+    // There is at least one stretch, because the last one writes the results.
     forRange(f, f.i64(0), f.size(steps.max(one)), kPackedSteps, [&](Value low) {
       OpBuilder &b = f.getBuilder();
       Value next = add(f, low, kPackedSteps);

@@ -93,7 +93,7 @@ SmallVector<Value> Combine::lift(OpBuilder &b, Value value, Value position) cons
 }
 
 SmallVector<Value> Combine::combine(OpBuilder &b, ValueRange x, ValueRange y) const {
-  // The operand that `emitMaximum` takes first costs no move where it was just computed.
+  // The first operand of `emitMaximum` needs no move if it was just computed.
   return getAlgebra().combine(b, loc, x, y, [&](Value old, Value next, bool isMinimum) {
     return emitMaximum(b, loc, next, old, isMinimum);
   });
@@ -110,7 +110,7 @@ SmallVector<Value> Combine::select(OpBuilder &b, Value mask, ValueRange y, Value
 SmallVector<Value> Combine::horizontal(OpBuilder &b, ValueRange state, unsigned lanes) const {
   Values result(state);
   for (unsigned half = lanes / 2; half >= 1; half /= 2) {
-    // The upper half onto the lower one, as vectors of half the length.
+    // Combines the upper half with the lower one, as vectors of half the length.
     Values low, high;
     for (Value part : result) {
       auto lower = llvm::to_vector(llvm::seq<int32_t>(0, half));

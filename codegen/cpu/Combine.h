@@ -5,7 +5,7 @@
 
 #include "mlir/IR/Builders.h"
 
-/// One reduction of a CPU kernel: its algebra, and the types that it is accumulated in.
+/// One reduction of a CPU kernel: its algebra, and the types in which it is accumulated.
 namespace mlir::frit {
 
 class Combine {
@@ -15,23 +15,23 @@ public:
   Combine(const KernelProgram &program, unsigned node);
 
   unsigned getNode() const { return node; }
-  /// The node whose value `lift` takes: the operand, or what it was extended from.
+  /// The node whose value `lift` takes: the operand, or the value from which it was extended.
   unsigned getInput() const { return input; }
-  /// Sums of booleans count in i32, half the vectors of i64, for at most
-  /// `kNarrowSteps` elements a lane; call before anything else.
+  /// Sums of booleans count in i32, which takes half the vectors of i64, for at most `kNarrowSteps`
+  /// elements a lane. Call this before anything else.
   bool canBeNarrow() const;
   void makeNarrow();
   bool isNarrow() const { return narrow; }
   static constexpr int64_t kNarrowSteps = int64_t(1) << 30;
-  /// A narrow state in the type of the result.
+  /// Converts a narrow state to the type of the result.
   Value widen(OpBuilder &b, Value state) const;
-  /// A sum of f32 adds its lanes and what follows in f64; for reductions whose ends do
-  /// not matter to the time. Call before anything else.
+  /// Makes a sum of f32 add its lanes, and all that follows, in f64; for reductions in which this
+  /// takes no noticeable time. Call it before anything else.
   void makePrecise();
-  /// Accumulators in the type that lanes and parts are added in.
+  /// Converts accumulators to the type in which lanes and parts are added.
   Values toPrecise(OpBuilder &b, ValueRange state) const;
-  /// The state of a sum of f32 in f64, and back; what is precise stays in f64 until `result`. Other
-  /// states are as they are.
+  /// Convert the state of a sum of f32 to f64, and back; a precise state stays in f64 until
+  /// `result`. Other states are unchanged.
   Values toWide(OpBuilder &b, ValueRange state) const;
   Values fromWide(OpBuilder &b, ValueRange state) const;
   bool isFloatSum() const { return kind == ReduceKind::Sum && isa<FloatType>(element); }
@@ -45,7 +45,7 @@ public:
   Values combine(OpBuilder &b, ValueRange x, ValueRange y) const;
   /// `y` where `mask` holds, `x` elsewhere.
   Values select(OpBuilder &b, Value mask, ValueRange y, ValueRange x) const;
-  /// All lanes into one, pairwise.
+  /// Combines all lanes into one, pairwise.
   Values horizontal(OpBuilder &b, ValueRange state, unsigned lanes) const;
   Value result(OpBuilder &b, ValueRange state) const;
 
@@ -63,12 +63,12 @@ private:
   Location loc;
 };
 
-/// The values of all sets in one list, and back.
+/// Converts sets of values to one list, and back.
 SmallVector<Value> flatten(ArrayRef<SmallVector<Value>> sets);
 SmallVector<SmallVector<Value>> unflatten(ValueRange flat, unsigned width);
 
-/// The states of several combines, as often as they are there: all in f64 where they are sums of
-/// f32, back, and `y` combined into `x`.
+/// The same operations on the states of several combines, which may be repeated: conversion to f64
+/// of the sums of f32, conversion back, and `y` combined into `x`.
 SmallVector<Value> toWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states);
 SmallVector<Value> fromWide(OpBuilder &b, ArrayRef<Combine> combines, ValueRange states);
 SmallVector<Value> combined(OpBuilder &b, ArrayRef<Combine> combines, ValueRange x, ValueRange y);

@@ -1,4 +1,4 @@
-// Operations that x86 has no direct form of: half types, NaN-propagating extremes,
+// Operations that have no direct form on x86: half types, NaN-propagating extremes,
 // remainders, and math on doubles through the runtime's callbacks.
 #include "codegen/cpu/ContextLayout.h"
 #include "codegen/cpu/CpuFunction.h"
@@ -87,7 +87,7 @@ Value mlir::frit::emitFloatToHalf(OpBuilder &b, Location loc, Value wide, Type h
     wide = roundToOdd(b, loc, wide);
   }
   if (half.isF16()) {
-    // What is a double in front of a negation would be narrowed at once, by a call of __truncdfhf2.
+    // LLVM would narrow a double through a negation, by a call of __truncdfhf2.
     wide = LLVM::CallIntrinsicOp::create(b, loc, wide.getType(),
                                          b.getStringAttr("llvm.arithmetic.fence"), ValueRange{wide})
                ->getResult(0);
@@ -167,7 +167,7 @@ Value CpuFunction::applyHalf(OpBuilder &b, Operation *op, ValueRange operands, T
   return narrow ? emitFloatToHalf(b, loc, result, getElementTypeOrSelf(resultType)) : result;
 }
 
-/// Lane by lane through a function of the runtime.
+/// Applies a function of the runtime lane by lane.
 Value CpuFunction::applyDouble(OpBuilder &b, Operation *op, ValueRange operands, Type resultType) {
   StringRef name = op->getName().stripDialect();
   name = llvm::StringSwitch<StringRef>(name).Case("powf", "pow").Case("remf", "fmod").Default(name);
@@ -209,7 +209,7 @@ Value CpuFunction::applyDouble(OpBuilder &b, Operation *op, ValueRange operands,
              : Value(arith::TruncFOp::create(b, loc, resultType, result));
 }
 
-/// The scalar that a vector repeats, if it was made so.
+/// The scalar that a vector was splatted from; null if it was not.
 static Value getSplatted(Value vector) {
   auto shuffle = vector.getDefiningOp<LLVM::ShuffleVectorOp>();
   if (!shuffle || !llvm::all_of(shuffle.getMask(), [](int32_t lane) { return lane == 0; })) {
@@ -219,14 +219,15 @@ static Value getSplatted(Value vector) {
   return insert ? insert.getValue() : Value();
 }
 
-/// Of the divisors that reciprocals serve for, and of the dividends, by magnitude.
+/// Divisors and dividends for which division by reciprocals is exact: their magnitudes are between
+/// 2^-n and 2^n.
 static constexpr int kDivisorExponent = 24, kDividendExponent = 100;
 
-/// x / s by the rounded reciprocal r of s: with q = x r the rest x - q s is exact under
-/// fused multiply-add, and q + rest r is the rounded quotient (Markstein; checked on the quotients
-/// nearest to the middle of two floats for millions of divisors). That takes an x of
-/// [2^-100, 2^100] or zero and an s of [2^-24, 2^24]: there neither quotient nor rest
-/// leaves the normal numbers. The sign of q is that of the result, which counts for zeros.
+/// x / s by the rounded reciprocal r of s: with q = x r the rest x - q s is exact with a fused
+/// multiply-add, and q + rest r is the rounded quotient (Markstein; checked on the quotients
+/// nearest to the middle of two floats for millions of divisors). This requires x in
+/// [2^-100, 2^100] or zero and s in [2^-24, 2^24], where quotient and rest are normal numbers. The
+/// sign of q is that of the result, which matters for zeros.
 static Value divideByReciprocal(OpBuilder &b, Location loc, Value x, Value s, Value r) {
   Shaped like(b, loc, x);
   Type i32 = b.getI32Type(), bits = like.type(i32);
@@ -239,7 +240,8 @@ static Value divideByReciprocal(OpBuilder &b, Location loc, Value x, Value s, Va
   return arith::BitcastOp::create(b, loc, x.getType(), joined);
 }
 
-/// An i1: every lane of x is in the range of `divideByReciprocal`. Null if that is known.
+/// An i1 that is true if every lane of x is in the range of `divideByReciprocal`; null if that is
+/// known.
 static Value areDividends(OpBuilder &b, Location loc, Value x) {
   if (x.getDefiningOp<arith::UIToFPOp>() || x.getDefiningOp<arith::SIToFPOp>()) {
     return Value();
@@ -248,7 +250,7 @@ static Value areDividends(OpBuilder &b, Location loc, Value x) {
   Type i32 = b.getI32Type();
   constexpr int64_t least = int64_t(127 - kDividendExponent) << 24;
   constexpr int64_t most = int64_t(127 + kDividendExponent) << 24;
-  // Without the sign, from the least on: one unsigned comparison, and zeros apart.
+  // The magnitude minus the least one in range: one unsigned comparison, and one for zeros.
   Value magnitude = arith::ShLIOp::create(
       b, loc, arith::BitcastOp::create(b, loc, like.type(i32), x), like.integer(i32, 1));
   Value above = arith::SubIOp::create(b, loc, magnitude, like.integer(i32, least));
@@ -263,8 +265,8 @@ static Value areDividends(OpBuilder &b, Location loc, Value x) {
                                arith::ConstantOp::create(b, loc, b.getIntegerAttr(packed, 0)));
 }
 
-/// Division by what all lanes, and most often a whole row, share: a fifth of the time of a
-/// vector division, to the same bit. What the reciprocal does not serve for is divided.
+/// Division by a value that all lanes, and usually a whole row, share. It takes a fifth of the time
+/// of a vector division and has the same bits. Operands out of range are divided.
 Value CpuFunction::divideByUniform(Location loc, Value dividend, Value divisor) {
   const float least = std::ldexp(1.0f, -kDivisorExponent),
               most = std::ldexp(1.0f, kDivisorExponent);

@@ -1,4 +1,4 @@
-// Entry points: what is read from the context, memory accesses, errors.
+// Entry points: values that are read from the context, memory accesses, errors.
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/cpu/ContextLayout.h"
 #include "codegen/cpu/CpuSchedules.h"
@@ -11,9 +11,9 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Operands and results of more bytes than this do not stay in the last-level
-/// cache anyway: full vectors are then written past it (a plain store would read
-/// its line first). Measured: worth 1.4x beyond, costs a quarter below.
+/// Operands and results of more bytes than this do not stay in the last-level cache anyway, so full
+/// vectors bypass it (a plain store would read its line first). Measured: 1.4 times as fast above
+/// the limit, a quarter slower below.
 static constexpr int64_t kStreamingBytes = 36 << 20;
 
 CpuFunction::CpuFunction(ModuleOp module, StringRef name, const KernelProgram &program,
@@ -57,14 +57,14 @@ CpuFunction::CpuFunction(ModuleOp module, StringRef name, const KernelProgram &p
   }
   streamingResults.resize(resultPointers.size());
   sizes = std::make_unique<Emitter>(program, *this, builder);
-  // Everything at entry level goes before this mark, everything else behind it.
+  // Code of the entry is inserted before this operation, all other code behind it.
   entryEnd = arith::ConstantOp::create(builder, loc, builder.getI64IntegerAttr(0));
   if (isPlanted(Mistake::Denormals)) {
     denormals = flushDenormals();
   }
 }
 
-/// From here on denormals are zeros. Where the control word that was before lies.
+/// Flushes denormals to zero from here on. Returns the address of the previous control word.
 Value CpuFunction::flushDenormals() {
   Type word = builder.getI32Type();
   Value before = scratch(word, 1), after = scratch(word, 1);
@@ -85,7 +85,7 @@ void CpuFunction::finish() {
                                   ValueRange{denormals});
   }
   if (llvm::any_of(streamingResults, [](Value used) { return static_cast<bool>(used); })) {
-    // Streaming stores are weakly ordered: whoever waits for us must see them.
+    // Streaming stores are weakly ordered; a thread that waits for this one must see them.
     LLVM::CallIntrinsicOp::create(builder, loc, builder.getStringAttr("llvm.x86.sse.sfence"),
                                   ValueRange{});
   }
@@ -114,7 +114,7 @@ Value CpuFunction::loadField(Value base, int64_t offset, Type type) {
 }
 
 Type mlir::frit::memoryType(Type element) {
-  // Half types are bits until they are extended: x86 has no registers for them.
+  // Half types are integers until they are extended, because x86 has no registers for them.
   return element.isInteger(1)                  ? IntegerType::get(element.getContext(), 8)
          : element.isBF16() || element.isF16() ? IntegerType::get(element.getContext(), 16)
                                                : element;
@@ -240,8 +240,8 @@ void CpuFunction::storeVector(Location loc, Value pointer, Type element, Value v
   }
 }
 
-/// Whether the machine has gathers, or scatters, for elements of this type. For others LLVM
-/// makes a branch a lane, which costs tens of milliseconds of compile time and runs no faster
+/// Whether the machine has gathers, or scatters, for elements of this type. For other types LLVM
+/// makes a branch for each lane, which costs tens of milliseconds of compile time and is no faster
 /// than sixteen scalar accesses.
 static bool hasGathers(Type memory) { return memory.getIntOrFloatBitWidth() >= 32; }
 bool CpuFunction::hasScatters(Type memory) const {
@@ -308,7 +308,7 @@ Value CpuFunction::lanePointers(Location loc, const Access &access, Value base, 
   Value first = address(base, memory, access.offset);
   auto known = access.stride.getDefiningOp<arith::ConstantOp>();
   int64_t stride = known ? cast<IntegerAttr>(known.getValue()).getInt() : 0;
-  // Offsets of 32 bits halve the work of a gather.
+  // Offsets of 32 bits halve the cost of a gather.
   bool narrow = known && std::abs(stride) < (1 << 24);
   Type type = VectorType::get({access.lanes}, narrow ? builder.getI32Type() : builder.getI64Type());
   SmallVector<APInt> steps;
@@ -392,7 +392,7 @@ Value CpuFunction::isStreaming(unsigned result) {
   return known = arith::AndIOp::create(builder, loc, aligned, large);
 }
 
-/// The same for one access, null if it can never be.
+/// The same for one access; null if it can never bypass the cache.
 Value CpuFunction::isStreaming(const Access &access) {
   if (!streamingLane || (access.mask && !access.whole)) {
     return Value();

@@ -5,11 +5,11 @@
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 
-/// One entry point of a CPU kernel under construction, and the emitter's view of
-/// the CPU: pointers, sizes and scalars are read from the Context once, at entry;
-/// accesses become vector, masked or gathering loads; math is written out; errors
-/// go to the error record and the kernel runs on with the failing lanes masked
-/// (so control flow stays structured), returning the record's code at its end.
+/// One entry point of a CPU kernel under construction, and the emitter's target for
+/// CPUs: pointers, sizes and scalars are read from the Context once, at entry;
+/// accesses become vector, masked or gathering loads; math functions become arithmetic.
+/// Errors are recorded, and the kernel continues with the failing lanes masked, so that
+/// control flow stays structured; it returns the recorded code at its end.
 namespace mlir::frit {
 
 struct VectorShape {
@@ -65,7 +65,7 @@ public:
   /// Loads and stores of plain memory, shared with scratch buffers: `mask` may be
   /// null; i1 is kept as a byte.
   Value loadVector(Location loc, Value pointer, Type element, unsigned lanes, Value mask);
-  /// Where `nonTemporal` (may be null) holds, past the cache; it implies the mask.
+  /// Bypasses the cache where `nonTemporal` (may be null) holds, which implies the mask.
   void storeVector(Location loc, Value pointer, Type element, Value value, Value mask,
                    Value nonTemporal = Value());
   Value callScalar(OpBuilder &b, Location loc, StringRef name, ValueRange operands);
@@ -100,18 +100,18 @@ private:
   llvm::DenseMap<unsigned, Value> scalars;
   SmallVector<Value> operandPointers, resultPointers;
   SmallVector<Value> streamingResults;
-  /// Divisors that all lanes share: their reciprocals, and whether those serve.
+  /// Divisors that all lanes share: their reciprocals, and whether these may be used.
   llvm::DenseMap<Value, std::pair<Value, Value>> reciprocals;
   std::optional<unsigned> streamingLane;
   /// Where entry-level values are inserted: before the first loop.
   Operation *entryEnd = nullptr;
-  /// What finish() sets the control word back to, under the mistake that flushes denormals.
+  /// The control word that finish() restores, under the planted mistake that flushes denormals.
   Value denormals;
   Frame entry;
   std::unique_ptr<Emitter> sizes;
 };
 
-/// Elements as they lie in memory: booleans are bytes, half types their bits.
+/// The type of an element in memory: booleans are bytes, half types integers.
 Type memoryType(Type element);
 Value fromMemory(OpBuilder &b, Location loc, Value value, Type element);
 Value toMemory(OpBuilder &b, Location loc, Value value);
@@ -120,7 +120,7 @@ Value toMemory(OpBuilder &b, Location loc, Value value);
 /// scalars alike; null if the operation is fine as it is.
 Value emitHalfToFloat(OpBuilder &b, Location loc, Value half);
 Value emitFloatToHalf(OpBuilder &b, Location loc, Value wide, Type half);
-/// NaN wins; zeros of either sign are equal, and the first of equals is taken.
+/// NaN if either operand is NaN; zeros of either sign are equal, and the first of equals is taken.
 Value emitMaximum(OpBuilder &b, Location loc, Value x, Value y, bool minimum);
 
 } // namespace mlir::frit

@@ -1,6 +1,6 @@
-// The CPU that code is for, as a user names it. LLVM's tables say which CPUs and features there are
-// and what implies what; of all that a CPU has, a target keeps its level and what kernels can make
-// use of, so that a machine is refused for nothing that no kernel would miss.
+// The CPU that is compiled for, as a user names it. LLVM's tables have the CPUs, their features and
+// the implications between features. A target consists of the level of a CPU and of the features
+// that kernels can use, so that no machine is refused for lack of a feature that no kernel needs.
 
 #include "codegen/Codegen.h"
 
@@ -14,8 +14,9 @@ using namespace mlir::frit;
 
 static constexpr StringRef kLevel3 = "x86-64-v3", kLevel4 = "x86-64-v4";
 
-/// Beyond the levels. Not among them: conversions to bf16 in hardware (avx512bf16, avxneconvert),
-/// which flush denormals to zero, and what takes intrinsics that no kernel calls.
+/// The usable features beyond the levels. Not included are conversions to bf16 in hardware
+/// (avx512bf16, avxneconvert), which flush denormals to zero, and features that need intrinsics
+/// that no kernel calls.
 static constexpr llvm::StringLiteral kUsable[] = {
     "avx512bitalg", "avx512bw",   "avx512cd",     "avx512dq",    "avx512f",    "avx512fp16",
     "avx512ifma",   "avx512vbmi", "avx512vbmi2",  "avx512vl",    "avx512vnni", "avx512vpopcntdq",
@@ -69,7 +70,7 @@ static std::string nearest(StringRef word, ArrayRef<StringRef> names) {
   return best.empty() ? "" : "; did you mean '" + best.str() + "'?";
 }
 
-/// The names of a CPU's features, or of a level's, with what they imply.
+/// The names of the features of a CPU or level, with those that they imply.
 static llvm::StringMap<bool> featuresOf(StringRef cpu) {
   SmallVector<StringRef> names;
   llvm::X86::getFeaturesForCPU(cpu, names);
@@ -81,7 +82,7 @@ static llvm::StringMap<bool> featuresOf(StringRef cpu) {
   return features;
 }
 
-/// "avx2, fma": what is on in `level` and not here; empty where nothing is.
+/// The features of `level` that are missing, as in "avx2, fma"; empty if there are none.
 static std::string lacking(const llvm::StringMap<bool> &features, StringRef level) {
   SmallVector<StringRef> missing;
   llvm::StringMap<bool> wanted = featuresOf(level);

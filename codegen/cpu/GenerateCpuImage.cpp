@@ -1,6 +1,6 @@
-// All kernels of a module become one image. They are analysed, emitted, lowered, optimised and
-// written out side by side, on as many threads as the machine has; those that the process has
-// compiled before are taken as they are.
+// Compiles all kernels of a module to one image. They are analysed, emitted, lowered, optimised and
+// written in parallel, on as many threads as the machine has; kernels that the process has compiled
+// before are reused.
 #include "codegen/Codegen.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/EmitCpuKernels.h"
@@ -80,7 +80,7 @@ LogicalResult mlir::frit::generateCpuImage(ModuleOp module, const CpuTarget &tar
   LlvmLowering lowering;
   std::string text = target.text();
   auto compile = [&](size_t number) -> LogicalResult {
-    // Descriptors belong to the context, so they are made again.
+    // Descriptors belong to the context, so they are built even if the code is reused.
     OwningOpRef<ModuleOp> out = ModuleOp::create(kernels[number].getLoc());
     if (failed(emitKernel(kernels[number], target, *out, image.kernels[number]))) {
       return failure();

@@ -1,4 +1,4 @@
-// The flag that shows the functions of CPU kernels before they become machine code.
+// The pass that shows the functions of CPU kernels before they become machine code.
 #include "codegen/Passes.h"
 #include "codegen/cpu/EmitCpuKernels.h"
 #include "codegen/cpu/LowerToLlvm.h"

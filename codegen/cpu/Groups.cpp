@@ -1,6 +1,6 @@
-// Arrays of structures: wide loads and stores, taken apart and put together by shuffles.
-// Sixteen boxes of four coordinates are four loads and a dozen shuffles, against
-// sixty-four loads of the gathers that they replace.
+// Arrays of structures: wide loads and stores whose members are separated and joined by shuffles.
+// Sixteen boxes of four coordinates take four loads and a dozen shuffles, instead of the sixty-four
+// loads of four gathers.
 #include "codegen/cpu/CpuFunction.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -9,7 +9,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// One member by itself, lane by lane.
+/// Loads one member, lane by lane.
 Value CpuFunction::loadMember(Location loc, const Access &access, unsigned member,
                               unsigned members) {
   Access one = access;
@@ -19,7 +19,7 @@ Value CpuFunction::loadMember(Location loc, const Access &access, unsigned membe
   return load(builder, loc, one);
 }
 
-/// Booleans and half types change their form in memory: not worth it.
+/// Whether members can be shuffled. Not booleans and half types, whose form in memory differs.
 static bool canShuffle(const Access &access) {
   Type element = access.element;
   return (!access.mask || access.whole) &&

@@ -1,4 +1,4 @@
-// The kernels of a graph are compiled one by one and kept so; their graph has them in one image.
+// The kernels of a graph are compiled and cached one by one, and joined to one image of the graph.
 
 #pragma once
 
@@ -6,8 +6,8 @@
 
 namespace mlir::frit {
 
-/// Puts the code of `image.kernels` one behind the other and finds their launches' entries.
-/// Diagnoses at the module.
+/// Concatenates the code of `image.kernels` and finds their launches' entries. Emits errors at the
+/// module.
 LogicalResult joinImages(ModuleOp module, ArrayRef<std::shared_ptr<const KernelCode>> codes,
                          CpuImage &image);
 

@@ -72,7 +72,7 @@ Value mlir::frit::wholeSteps(CpuFunction &f, Value low, Value high, int64_t step
 Value mlir::frit::tailMask(CpuFunction &f, Value first, Value high, unsigned lanes) {
   OpBuilder &b = f.getBuilder();
   Location loc = locOf(f);
-  // 32 bits: what is left is below `lanes` wherever it matters, so it is capped first.
+  // In 32 bits: only a rest below `lanes` matters, so it is limited first.
   Value left = minimum(f, sub(f, high, first), f.i64(lanes));
   Value narrow = arith::TruncIOp::create(b, loc, b.getI32Type(), left);
   if (lanes == 1) {
@@ -93,7 +93,7 @@ static Values placeOf(CpuFunction &f, Value unit, ArrayRef<SizeExpr> sizes) {
     } else if (!sizes[i].isConstant(1)) {
       Value size = f.size(sizes[i]);
       if (!sizes[i].getConstant()) {
-        // A call without units divides as well.
+        // A call without units divides too.
         size = arith::MaxSIOp::create(f.getBuilder(), locOf(f), size, f.i64(1));
       }
       Value quotient = divide(f, unit, size);
@@ -133,10 +133,10 @@ void mlir::frit::forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes,
   });
 }
 
-/// One vector a step. The sets of accumulators take turns by being passed on in a
-/// circle, which costs moves that the machine renames away. Where the length need not be whole
-/// vectors, the one loop runs twice, over the whole vectors and over the rest: its mask is known
-/// before it.
+/// A sweep with one vector a step. The sets of accumulators rotate as loop-carried values, which
+/// costs moves that the machine eliminates by renaming. If the length may not be whole vectors, the
+/// one loop runs twice, over the whole vectors and over the rest, so that its mask is known before
+/// it.
 static SmallVector<Values>
 sweepOnce(CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
           llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body) {
@@ -226,8 +226,8 @@ void mlir::frit::sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, un
              [&](MutableArrayRef<Frame> frames, MutableArrayRef<Values>) { body(frames); });
 }
 
-/// Whether a value within the loop is made from what lies outside by constants and sums, which
-/// `chain` then names in order.
+/// Whether a value within the loop is computed from values outside by constants and sums; `chain`
+/// has these operations in order.
 static bool isMadeOutside(scf::ForOp loop, Value value, SmallVectorImpl<Operation *> &chain) {
   if (loop.isDefinedOutsideOfLoop(value)) {
     return true;

@@ -4,8 +4,8 @@
 
 #include "mlir/Dialect/SCF/IR/SCF.h"
 
-/// Loops as schedules write them: bodies are callbacks, the function's one builder
-/// stands inside the body while they run.
+/// Loops for schedules: bodies are callbacks, and while one runs, the builder of the
+/// function inserts into the body.
 namespace mlir::frit {
 
 using Values = SmallVector<Value>;
@@ -29,25 +29,25 @@ Value wholeSteps(CpuFunction &f, Value low, Value high, int64_t step);
 /// Lanes i with first + i < high.
 Value tailMask(CpuFunction &f, Value first, Value high, unsigned lanes);
 
-/// The units of a launch: `body` gets the place of each along `sizes`, of which the last runs
-/// fastest. To divide by a size that is not known takes tens of cycles, as long as a short row.
-/// Places are therefore counted on from unit to unit, and only the first one of a call is found by
-/// division.
+/// A loop over the units of a launch: `body` gets the index of each along `sizes`, of which the
+/// last varies fastest. Dividing by an unknown size takes tens of cycles, as long as a short row.
+/// So indices are incremented from unit to unit, and only those of the first unit of a call are
+/// computed by division.
 void forUnits(CpuFunction &f, ArrayRef<SizeExpr> sizes, llvm::function_ref<void(ValueRange)> body);
 
-/// A walk over [low, high) of `dim`, `lanes` at a time.
+/// A loop over [low, high) of `dim`, `lanes` at a time.
 struct Sweep {
   unsigned dim;
   Value low, high;
   unsigned lanes;
   /// Divides high - low; 1 if nothing is known.
   int64_t multiple = 1;
-  /// The body is long: it is emitted once, every vector under its mask. Otherwise
-  /// full vectors have a loop of their own and what is left has another.
+  /// Set for a long body, which is emitted once, every vector under its mask. Otherwise whole
+  /// vectors and the rest have separate loops.
   bool once = false;
 };
 
-/// `body` gets the frames of one step: `unroll` of them, or one.
+/// Emits the sweep; `body` gets the frames of one step, `unroll` of them or one.
 void sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, unsigned unroll,
                 llvm::function_ref<void(MutableArrayRef<Frame>)> body);
 /// The same with as many sets of carried values as accumulators: vector i goes to set i
@@ -56,8 +56,8 @@ SmallVector<Values>
 sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
            llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);
 
-/// Takes the products of 64 bits that a loop does not change out of it: where rows begin, if sizes
-/// are not known. Sums stay: they fold into addresses.
+/// Hoists 64-bit products that are invariant in a loop out of it: the addresses of rows, if sizes
+/// are not known. Sums are not hoisted, because they fold into addresses.
 void hoistProducts(func::FuncOp function);
 
 } // namespace mlir::frit

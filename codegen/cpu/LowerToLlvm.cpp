@@ -39,7 +39,7 @@ void mlir::frit::registerLlvmLowering(DialectRegistry &registry) {
 }
 
 namespace {
-/// The types are those of the target, so the converter is the same for every module.
+/// The types depend on the target only, so the converter is the same for every module.
 RewritePatternSet conversions(MLIRContext *context, const LLVMTypeConverter &types) {
   RewritePatternSet patterns(context);
   arith::populateArithToLLVMConversionPatterns(types, patterns);

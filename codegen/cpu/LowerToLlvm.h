@@ -10,10 +10,10 @@ class LLVMContext;
 class Module;
 } // namespace llvm
 
-/// From the dialects that schedules emit (func, scf, cf, arith, math, vector, index
-/// and plain llvm operations) to an LLVM module. Functions of math must be gone but
-/// for those that are an instruction (fma, sqrt, floor ...): nothing here may become
-/// a call of a library.
+/// Lowers the dialects that schedules emit (func, scf, cf, arith, math, vector, index
+/// and plain llvm operations) to an LLVM module. Of the functions of math only those that
+/// are an instruction (fma, sqrt, floor ...) may be left: nothing may become a call of a
+/// library.
 namespace mlir::frit {
 
 /// Registers the dialects and translations the lowering needs; once per context.

@@ -47,8 +47,8 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const CpuTarget &c
 }
 
 namespace {
-/// A target machine for one thread at a time. Making one costs about a millisecond, so those that
-/// are not in use are kept.
+/// A target machine for one thread at a time. Making one takes about a millisecond, so unused ones
+/// are cached.
 class BorrowedMachine {
 public:
   explicit BorrowedMachine(const CpuTarget &cpu) : name(cpu.text()) {
@@ -86,11 +86,10 @@ private:
 };
 } // namespace
 
-/// The passes that vector code written by hand still needs. Schedules hoist what a loop
-/// does not change and memoise what they emit, so there is neither an inliner nor an
-/// unroller, and no InstCombine, GVN or LICM either: measured, those took as long as
-/// the instruction selector, and LICM took gathers apart (a base hoisted from its
-/// offsets no longer folds into the address).
+/// The passes that the generated vector code still needs. Schedules hoist invariants and memoise
+/// what they emit, so there is neither an inliner nor an unroller, and no InstCombine, GVN or LICM
+/// either: measured, those took as long as instruction selection, and LICM split gathers (a base
+/// that is hoisted from its offsets no longer folds into the address).
 static constexpr const char *kPasses = "function(early-cse,simplifycfg)";
 
 static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine) {
@@ -99,7 +98,7 @@ static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine
   llvm::CGSCCAnalysisManager cgscc;
   llvm::ModuleAnalysisManager modules;
   llvm::PassBuilder builder(&machine);
-  // No function is known, so none is introduced (memset, fmodf ...).
+  // No library function is available, so none is introduced (memset, fmodf ...).
   llvm::TargetLibraryInfoImpl library(machine.getTargetTriple());
   library.disableAllFunctions();
   functions.registerPass([&] { return llvm::TargetLibraryAnalysis(library); });
@@ -118,7 +117,7 @@ static LogicalResult optimise(llvm::Module &module, llvm::TargetMachine &machine
 }
 
 namespace {
-/// Opens the one step that TargetPassConfig keeps for its subclasses.
+/// Gives access to a protected method of TargetPassConfig.
 struct InstructionSelection : llvm::TargetPassConfig {
   static bool add(llvm::TargetPassConfig &config) {
     return (config.*&InstructionSelection::addCoreISelPasses)();
@@ -126,10 +125,10 @@ struct InstructionSelection : llvm::TargetPassConfig {
 };
 } // namespace
 
-/// The target's own list without its preparation of IR: loop strength reduction and
-/// scalar evolution took a quarter of the compile time of a small kernel, to rewrite
-/// loops whose addresses fold into the instructions anyway. What makes IR selectable
-/// stays: accesses and reductions that the level has no instruction for.
+/// The target's own pass list without its IR preparation: loop strength reduction and scalar
+/// evolution took a quarter of the compile time of a small kernel, to rewrite loops whose addresses
+/// fold into the instructions anyway. Passes that make IR selectable remain: they expand accesses
+/// and reductions for which the level has no instruction.
 static bool emitObject(llvm::Module &module, llvm::TargetMachine &machine,
                        llvm::raw_pwrite_stream &stream) {
   auto &target = static_cast<llvm::CodeGenTargetMachineImpl &>(machine);

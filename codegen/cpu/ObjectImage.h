@@ -3,20 +3,19 @@
 #include "codegen/CompiledKernels.h"
 
 /// Host code without a linker. An LLVM module becomes an object file in memory, its
-/// allocated sections are laid out one behind the other, and the relocations between
-/// them are applied: all are relative to the place that uses them, so the result may
-/// be mapped anywhere. A relocation to anything outside would need the process it is
-/// loaded into; such an image is refused with the symbol's name.
+/// allocated sections are concatenated, and the relocations between them are applied: all
+/// are PC-relative, so the result may be mapped anywhere. A relocation to a symbol outside
+/// of the image is an error that names the symbol.
 namespace mlir::frit {
 
-/// Of an image's start, in bytes: every section keeps its alignment wherever an image lies in a
-/// larger one.
+/// The alignment of an image's start, in bytes, so that every section keeps its alignment when
+/// images are joined.
 inline constexpr uint64_t kImageAlignment = 64;
 
 class LlvmLowering;
 
-/// Compiles every function of `module` (dialects: see LowerToLlvm.h); consumes its
-/// body. Sets LLVM's IR too where `image` has room for it. Diagnoses at the module.
+/// Compiles every function of `module` (dialects: see LowerToLlvm.h); consumes its body. Also
+/// stores LLVM's IR if `image` has an entry for it. Emits errors at the module.
 LogicalResult compileToImage(ModuleOp module, LlvmLowering &lowering, const CpuTarget &target,
                              KernelCode &image);
 

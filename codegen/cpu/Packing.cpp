@@ -20,7 +20,7 @@ void Packing::choose(unsigned rowDim, int64_t steps) {
     }
     auto along = program.getStride(node.expr, reduced);
     unsigned bytes = getElementBytes(node.type);
-    // AVX2 masks nothing below 32 bits.
+    // AVX2 cannot mask elements below 32 bits.
     bool isTurned = along && along->isConstant(1) && node.bounds.empty() && node.operands.empty() &&
                     (bytes == 4 || (bytes == 2 && f.hasMaskedBytes()));
     operands.push_back({static_cast<unsigned>(id),
@@ -61,8 +61,8 @@ void Packing::gather(Frame &unit, Value column, Value laneCount, Value low, Valu
   }
 }
 
-/// Turns squares of four: vector i of the result holds, four by four, the elements i, i + 4, i + 8
-/// ... of all rows. Whole squares of as many rows as lanes would take half the stores and three
+/// Transposes squares of four: vector i of the result holds, four by four, the elements i, i + 4,
+/// i + 8 ... of all rows. Squares of as many rows as lanes would take half the stores, but three
 /// times the time to compile.
 static SmallVector<Value> turnSquares(CpuFunction &f, Location loc, SmallVector<Value> rows) {
   OpBuilder &b = f.getBuilder();
@@ -85,8 +85,8 @@ static SmallVector<Value> turnSquares(CpuFunction &f, Location loc, SmallVector<
           interleave(high01, high23, 2, false), interleave(high01, high23, 2, true)};
 }
 
-/// As many steps as lanes, four lanes at a time. Lanes beyond the last read that one once more;
-/// steps beyond the last lie in the buffer and are not read back.
+/// Transposes as many steps as lanes, four lanes at a time. Lanes beyond the last one read the last
+/// one again; steps beyond the last are stored in the buffer and never read.
 void Packing::turn(Frame &unit, Value column, Value laneCount, Value low, Value high, Value first) {
   OpBuilder &b = f.getBuilder();
   bool isWhole = program.getDomain()[reduced].getContentDivisor() % lanes == 0;
@@ -105,7 +105,7 @@ void Packing::turn(Frame &unit, Value column, Value laneCount, Value low, Value 
         continue;
       }
       const Node &node = program[operand.node];
-      // Half types are turned as bits: x86 has no registers for them.
+      // Half types are transposed as integers, because x86 has no registers for them.
       Type bits = b.getIntegerType(node.type.getIntOrFloatBitWidth());
       SmallVector<Value> square;
       for (Frame &row : rows) {

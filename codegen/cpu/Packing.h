@@ -2,12 +2,12 @@
 
 #include "codegen/cpu/CpuFunction.h"
 
-/// Operands of a column reduction in the order of its lanes.
+/// Packs operands of a column reduction in the order of its lanes.
 ///
-/// A load with a stride along the lanes is a gather. Where the rows of a tile share it, it is done
+/// A load with a stride along the lanes is a gather. If the rows of a tile share it, it is done
 /// once for all of them: a stretch of the reduced dim by the unit's lanes is copied into scratch,
-/// vector by vector as the tiles read it. What is contiguous along the reduced dim is read along
-/// that one and turned over in squares, so that the distance of lanes in memory, known or not,
+/// vector by vector as the tiles read it. An operand that is contiguous along the reduced dim is
+/// read along that dim and transposed in squares, so that its stride along the lanes, known or not,
 /// costs nothing.
 namespace mlir::frit {
 
@@ -17,12 +17,12 @@ public:
   Packing(const KernelProgram &program, CpuFunction &f, Emitter &emitter, unsigned lane,
           unsigned vectors);
 
-  /// Takes the loads that do not depend on `rowDim`, in stretches of at most `steps`.
+  /// Chooses the loads that do not depend on `rowDim`, for stretches of at most `steps`.
   void choose(unsigned rowDim, int64_t steps);
-  /// Copies [low, high) of the reduced dim of the lanes from `column` on; lanes from `laneCount` on
-  /// hold anything.
+  /// Copies [low, high) of the reduced dim for the lanes from `column` on; lanes from `laneCount`
+  /// on get arbitrary values.
   void emit(Frame &unit, Value column, Value laneCount, Value low, Value high);
-  /// Gives a frame, in which the lanes and the reduced dim are bound, what was copied.
+  /// Supplies the copied values to a frame in which the lanes and the reduced dim are bound.
   void supply(Frame &frame, Value low, Value column);
 
 private:

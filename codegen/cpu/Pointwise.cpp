@@ -22,7 +22,7 @@ void mlir::frit::emitPointwise(const CpuKernel &kernel, CpuPointwiseAttr schedul
   SmallVector<unsigned> roots = program.getStoredNodes();
   auto write = [&](Frame &frame) { emitter.storeAll(frame, program.getStores()); };
   SizeExpr one = SizeExpr::constant(context, 1);
-  // Nothing is written, and what would be read ahead of a loop is not there.
+  // Nothing is written, and loads that would be hoisted out of a loop would be out of bounds.
   if (llvm::any_of(program.getDomain(), [](SizeExpr size) { return size.isConstant(0); })) {
     f.finish();
     kernel.addLaunch(kernel.entryName(), SizeExpr::constant(context, 0), 1);

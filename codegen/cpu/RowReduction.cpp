@@ -12,7 +12,7 @@ using namespace mlir::frit;
 /// Longest scratch row, a power of two: 64 KB of f32 stay in the second-level cache.
 static constexpr int64_t kScratchElements = 16384;
 
-/// Terms that one accumulator adds one by one.
+/// The number of terms that one accumulator adds one by one.
 static constexpr int64_t kBlockVectors = 64;
 
 /// Parts of a row begin at multiples of this.
@@ -75,10 +75,10 @@ private:
   SmallVector<unsigned> otherReduced;
   SmallVector<unsigned> roots, rowStores;
   SmallVector<Store> fullStores;
-  /// No full result waits for the last reductions: they are written in their sweep.
+  /// No full result depends on the last reductions, so full results are written in their sweep.
   bool writesEarly = false;
   SmallVector<Kept> kept;
-  /// An i1: the row fits into its scratch. Null if it is known to.
+  /// An i1 that is true if the row fits into its scratch; null if it is known to fit.
   Value fits;
   Value length;
   /// Divides the length.
@@ -87,8 +87,8 @@ private:
 
 } // namespace
 
-/// Costly values of the lane dim that a later sweep reads again lie in a row of scratch. Where the
-/// row may be longer, a later sweep asks whether it was.
+/// Costly values of the lane dim that a later sweep reads again are stored in a row of scratch. If
+/// the row may be longer, a later sweep tests whether it was.
 void RowReduction::chooseKept() {
   if (!otherReduced.empty() || program.numPhases() > 30) {
     return;
@@ -100,13 +100,13 @@ void RowReduction::chooseKept() {
                                  arith::CmpIPredicate::sle, length, f.i64(kScratchElements));
   }
   for (const KeptValue &value : findKeptValues(program, lane, schedule.getKeep())) {
-    // Whole vectors are kept, whatever the row's length.
+    // Whole vectors are stored, whatever the row's length.
     int64_t whole = llvm::alignTo(*bound, lanes);
     kept.push_back({value, f.scratch(program[value.node].type, whole)});
   }
 }
 
-/// A row that does not fit wraps around.
+/// The address of a stored value; a row that does not fit wraps around.
 Value RowReduction::keptAddress(Frame &frame, const Kept &one) {
   Value at = frame.dims[lane];
   if (fits) {
@@ -125,7 +125,7 @@ void RowReduction::keep(Frame &frame, unsigned phase) {
   }
 }
 
-/// What a sweep reads of earlier ones.
+/// The values of earlier sweeps that a sweep reads.
 SmallVector<Kept> RowReduction::keptFor(unsigned phase) {
   SmallVector<Kept> read;
   llvm::copy_if(kept, std::back_inserter(read),
@@ -172,7 +172,7 @@ void RowReduction::reuse(Frame &frame, unsigned phase) {
   }
 }
 
-/// Reduced dims other than the lane dim, as one loop around the sweep.
+/// Emits one loop over the reduced dims other than the lane dim around the sweep.
 void RowReduction::sweepOuter(Frame &row, llvm::function_ref<void(Frame &)> body) {
   if (otherReduced.empty()) {
     body(row);
@@ -294,9 +294,9 @@ SmallVector<Values> RowReduction::sweepRows(
   return unflatten(flat, width);
 }
 
-/// A sum of many terms one by one loses half its bits to rounding. So accumulators start afresh for
-/// each block, of about kBlockVectors vectors each, and blocks of f32 are added in f64. A block is
-/// a part of a long row, or, where other dims are reduced too, several short rows. The order of
+/// A sum of many terms added one by one loses half its bits to rounding. So accumulators are reset
+/// for each block of about kBlockVectors vectors, and blocks of f32 are added in f64. A block is a
+/// part of a long row, or, if other dims are reduced too, several short rows. The order of
 /// additions depends on sizes alone, whether they are known or not.
 SmallVector<Values> RowReduction::sweepInBlocks(
     Frame &row, const Sweep &sweep, ArrayRef<Combine> combines, ArrayRef<unsigned> inputs,
@@ -370,7 +370,7 @@ SmallVector<Combine> RowReduction::getCombines() {
   return combines;
 }
 
-/// Partial states lie in the workspace part by part, eight bytes each.
+/// The address of a partial state; they are stored in the workspace part by part, eight bytes each.
 Value RowReduction::partAddress(Value part, unsigned slot, unsigned slots) {
   Value index = add(f, mul(f, part, f.i64(slots)), slot);
   return f.address(f.getWorkspace(), f.getBuilder().getI64Type(), index);
@@ -450,8 +450,8 @@ void RowReduction::emitCombination(SizeExpr parts) {
   kernel.addLaunch(kernel.entryName(), SizeExpr::constant(program.getContext(), 1), 1);
 }
 
-/// The last sweep: one for rows that were kept, and one that computes everything again where rows
-/// may be too long.
+/// The last sweep: one version for rows whose values were stored, and one that recomputes
+/// everything, if rows may be too long.
 void RowReduction::writeRow(Frame &row) {
   auto sweepFrom = [&](ArrayRef<Kept> read) {
     sweepOuter(row, [&](Frame &outer) {

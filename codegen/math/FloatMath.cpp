@@ -1,4 +1,4 @@
-// The hot functions, computed in f32.
+// The most frequent functions, computed in f32.
 #include "codegen/math/VectorMath.h"
 
 #include "llvm/ADT/TypeSwitch.h"
