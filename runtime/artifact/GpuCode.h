@@ -38,8 +38,8 @@ struct PtxPart {
   std::vector<std::string> entries;
 };
 
-/// Splits PTX into up to `most` parts of about equal length that share out its kernels, ordered by
-/// the first kernel of each. Returns the whole text if no kernels are marked.
+/// Splits PTX into up to `most` parts of about equal length, each with some of its kernels, ordered
+/// by the first kernel of each. Returns the whole text if no kernels are marked.
 std::vector<PtxPart> splitPtx(std::string_view text, size_t most);
 
 /// Lists names for a message.

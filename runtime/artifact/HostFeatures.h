@@ -1,7 +1,7 @@
 // Decides which code this machine can run. An image requires a level of the x86-64 psABI and
 // possibly features beyond it; both are compared with what the processor reports and with the
-// registers that the operating system saves. The compiler's own tables are not used, because users
-// may build the runtime with any compiler.
+// registers that the operating system saves. The C++ compiler's tables (`__builtin_cpu_supports`)
+// are not used, because users may build the runtime with any compiler.
 
 #pragma once
 

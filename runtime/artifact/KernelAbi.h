@@ -19,7 +19,7 @@
 
 namespace frit {
 
-/// Functions too rare for vector code, in the order of `Callbacks::unary`.
+/// Functions that are too rare for vector code, in the order of `Callbacks::unary`.
 enum class UnaryCallback : uint32_t {
   Exp,
   Exp2,

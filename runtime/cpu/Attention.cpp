@@ -9,12 +9,12 @@ namespace frit {
 
 namespace {
 
-/// Queries of a unit of work, and the keys whose scores are known at once: 16 KB of scores.
+/// Queries of a unit of work, and keys of a block: their scores take 16 KB.
 constexpr int64_t kQueryBlock = 16, kKeyBlock = 256;
 static_assert(kQueryBlock <= kProductBlock && kKeyBlock % kScoreRow == 0);
 
-/// A piece of a parallel loop takes at least about 20 us. A thread does 32 operations of the two
-/// products a nanosecond, and a score of the softmax in half of one.
+/// A piece of a parallel loop takes at least about 20 us. Per nanosecond, a thread does 32
+/// operations of the two products, or two scores of the softmax.
 constexpr double kPieceNanoseconds = 20000, kOperationsPerNanosecond = 32,
                  kNanosecondsPerScore = 0.5;
 
@@ -28,7 +28,7 @@ void runTiles(const ProductTiles &tiles, const Product &product) {
   tiles.run(product, 0, (product.columns + tiles.columns - 1) / tiles.columns);
 }
 
-/// The rows of a block of queries: the largest scores and the sums of exponentials so far.
+/// The state of a block of queries, by row: the largest scores and the sums of exponentials so far.
 struct SoftmaxState {
   float most[kQueryBlock];
   float sum[kQueryBlock];
@@ -42,7 +42,8 @@ struct Block {
   float *resultRow(int64_t at) const {
     return attention.result + offsetOf(attention.resultStrides, batch, head, row + at);
   }
-  /// The scores of `count` keys from `begin` on become exponentials; earlier results are rescaled.
+  /// Replaces the scores of `count` keys from `begin` on by exponentials, and rescales earlier
+  /// results.
   void softmax(float *scores, int64_t begin, int64_t count, SoftmaxState &state) const;
   void run() const;
 };
@@ -105,13 +106,13 @@ void Block::run() const {
     toResult.depth = count;
     toResult.right = attention.value + offsetOf(attention.valueStrides, batch, head, begin);
     runTiles(kernel.product->alongColumns, toResult);
-    // The next blocks are added.
+    // The products of further blocks are added.
     toResult.added = toResult.result;
     toResult.addedRowStride = toResult.resultStride;
     toResult.addedColumnStride = 1;
   }
   for (int64_t at = 0; at < rows; ++at) {
-    // A row without any score is 0, as ATen's.
+    // A row without any score is 0, as in ATen.
     kernel.softmax->multiply(resultRow(at), attention.depth,
                              1 / (state.sum[at] == 0 ? 1 : state.sum[at]));
   }
@@ -134,7 +135,7 @@ std::span<const AttentionKernel> attentionKernels() {
 
 /// Measured on Zen 4 against torch's flash kernel, with one and two threads (docs/Rationale.md).
 bool isAttentionFaster(const Attention &attention, int lanes) {
-  // Every block of queries reads all keys; torch's blocks have more queries where there are many.
+  // Every block of queries reads all keys; with many queries, torch uses larger blocks.
   return lanes == 16 ? attention.queries <= 64 || attention.keys <= (attention.causal ? 1024 : 512)
                      : lanes == 8 && attention.queries <= 32;
 }

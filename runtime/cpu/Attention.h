@@ -1,6 +1,6 @@
-// Attention of f32 tensors on the CPU: softmax(scale q k^T + mask) v for each batch and head, made
-// of the tiles of Product.h. The scores of a block of queries and keys lie on the stack; with more
-// keys than a block has, the softmax is rescaled from block to block.
+// Attention of f32 tensors on the CPU: softmax(scale q k^T + mask) v for each batch and head, with
+// the tiles of Product.h. The scores of a block of queries and keys are on the stack; if there are
+// several blocks of keys, the softmax is rescaled from block to block (online softmax).
 //
 // Blocks begin at the first query and the first key. A row of the result has the same bits for
 // every number of threads, queries, heads and batches.
@@ -24,7 +24,7 @@ struct Attention {
   const float *mask = nullptr;
   AttentionStrides maskStrides;
   int64_t maskColumnStride = 0;
-  /// Query i sees the keys up to i alone.
+  /// Query i attends only to keys up to i.
   bool causal = false;
   float scale = 1;
   float *result = nullptr;

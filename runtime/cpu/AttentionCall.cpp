@@ -117,7 +117,7 @@ std::optional<Attention> attentionFrom(const AttentionCall &call, const TensorVi
   if (!mask) {
     return attention;
   }
-  // It is broadcast to the scores; ATen refuses it beside `is_causal`, and other ranks.
+  // It is broadcast to the scores; ATen refuses it together with `is_causal`, and other ranks.
   if (!isPlain(*mask) || (mask->rank != 2 && mask->rank != 4) || attention.causal) {
     return std::nullopt;
   }

@@ -20,8 +20,8 @@ struct AttentionCall {
   std::optional<double> scale;
 };
 
-/// The call as attention; nullopt if it is none, an error if the file says that it is one although
-/// it has other arguments or readers of its second result.
+/// Decodes a call of attention; nullopt if the call is not marked as one, an error if it is marked
+/// although it has other arguments or readers of its second result.
 Result<std::optional<AttentionCall>> attentionOf(const format::Aten &call);
 
 /// Attention of these operands, without a result; nullopt if the kernel cannot take their types,

@@ -1,4 +1,4 @@
-// The rows of a softmax for Attention.h, a file for each instruction set as in ProductKernels.h.
+// The softmax kernels of Attention.h, a file for each instruction set as in ProductKernels.h.
 
 #pragma once
 
@@ -29,7 +29,7 @@ struct AttentionKernel {
 /// The kernels that this machine can run, in the order of productKernels().
 std::span<const AttentionKernel> attentionKernels();
 
-/// runAttention with a kernel.
+/// Runs attention with this kernel.
 void runAttention(const Attention &attention, const AttentionKernel &kernel,
                   ParallelFor parallelFor);
 

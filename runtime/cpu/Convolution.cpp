@@ -69,7 +69,7 @@ void runConvolution(const Convolution &convolution, ParallelFor parallelFor) {
 
 namespace {
 
-/// A piece of a parallel loop takes at least about 10 us, or starting it costs more than it gains.
+/// A piece of a parallel loop takes at least about 10 us; starting a shorter one would not pay off.
 constexpr int64_t kPieceOperations = 640000, kPieceFloats = 20000;
 /// Fewer units are not enough for the threads of a machine.
 constexpr int64_t kFewUnits = 16;
@@ -118,7 +118,7 @@ void runFewPixels(const Convolution &of, const int32_t *offsets, const ProductKe
   runProduct(product, kernel, parallelFor);
 }
 
-/// Copies the input into a dense one with zeros around it.
+/// Pads the input with zeros, into a dense copy.
 struct Pad {
   const Convolution *of;
   float *to;
@@ -177,7 +177,7 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
   work.convolution = &of;
   work.outputStride = of.weightStrides[0];
   work.depthStride = of.isWeightAcross() ? of.weightStrides[1] : 1;
-  // Along the depth in the order of the weight's memory.
+  // The steps along the depth are in the order of the weight's memory.
   std::vector<int32_t> offsets(static_cast<size_t>(of.depth()));
   for (int64_t c = 0; c < of.channels / of.groups; ++c) {
     for (int64_t y = 0; y < of.kernelHeight; ++y) {
@@ -198,7 +198,7 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
   int64_t outputs = of.outputs / of.groups;
   int64_t wanted = (outputs + kernel.lanes - 1) / kernel.lanes;
   work.blocks = (of.pixels() + kBlockPixels - 1) / kBlockPixels;
-  // Wide panels read the input less often, narrow ones are more units.
+  // Wide panels read the input less often; narrow ones give more units.
   work.vectors = int(std::min<int64_t>(wanted, kernel.vectors));
   auto panels = [&] { return (wanted + work.vectors - 1) / work.vectors; };
   while (work.vectors > 1 && of.groups * panels() * work.blocks < kFewUnits) {

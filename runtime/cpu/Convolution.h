@@ -1,17 +1,18 @@
-// Convolutions of f32 images on the CPU, with what follows them: a factor and a summand for each
-// channel (a batch norm), a summand for each element (a residual), limits (a relu). A product of
-// matrices is a convolution of images of one pixel.
+// Convolutions of f32 images on the CPU with an epilogue: a factor and a summand for each channel
+// (a batch norm), a summand for each element (a residual), limits (a relu). A matrix product is a
+// convolution of images of one pixel.
 //
-// The weight is read where it lies. Each thread copies a panel of it, some output channels along
-// the whole depth, into an order that suits the vectors, uses it for all its pixels and forgets it.
-// So no weight can be stale, whoever writes to it and however (docs/Rationale.md has the numbers).
+// The weight is not repacked in advance. Each thread packs a panel of it (some output channels
+// along the whole depth) for its vectors, uses it for all its pixels and discards it. So no packed
+// weight can be stale, whoever writes to the weight and however (docs/Rationale.md has the
+// numbers).
 //
 // A convolution of few pixels is a product of few rows (Product.h): the inputs of each pixel are
 // copied beside each other, in the order of the weight's memory, and the weight is not copied.
 //
-// An element is added along the depth in the order of the weight's memory; of many pixels in one
-// accumulator, of few in the order of products. It has the same bits for every number of threads,
-// and, on either side of that border, of images.
+// Each element is summed along the depth in the order of the weight's memory: with many pixels in
+// one accumulator, with few as products do it. It has the same bits for every number of threads,
+// and of images on the same side of that border.
 
 #pragma once
 
@@ -19,7 +20,7 @@
 
 namespace frit {
 
-/// Sizes and strides are in elements. The result, and what is added, are dense in the order
+/// Sizes and strides are in elements. The result and `added` are dense in the order
 /// (image, row, column, channel); the columns of the epilogue are the outputs.
 struct Convolution : Epilogue {
   int64_t images = 1, channels = 0, height = 1, width = 1;
@@ -27,8 +28,8 @@ struct Convolution : Epilogue {
   int64_t imageStride = 0, channelStride = 1, rowStride = 0, columnStride = 0;
 
   int64_t outputs = 0, kernelHeight = 1, kernelWidth = 1;
-  /// The filters, `channels / groups` deep. Those of an output are dense, in any order; or they
-  /// have one pixel, and the outputs lie beside each other.
+  /// The filters, `channels / groups` deep. The filter of an output is dense, in any order; or
+  /// filters have one pixel, and outputs are contiguous.
   const float *weight = nullptr;
   int64_t weightStrides[4] = {};
   int64_t groups = 1;
@@ -37,7 +38,7 @@ struct Convolution : Epilogue {
   int64_t resultHeight = 1, resultWidth = 1;
   float *result = nullptr;
 
-  /// An element for each of the result. Null: none.
+  /// A summand for each element of the result. Null: none.
   const float *added = nullptr;
 
   int64_t pixels() const { return images * resultHeight * resultWidth; }

@@ -1,5 +1,5 @@
 // A call of frit::convolution, which the pass frit-fuse-convolutions makes: aten::convolution with
-// what follows it (Convolution.h). The arguments are those of aten::convolution, then scale, shift,
+// an epilogue (Convolution.h). The arguments are those of aten::convolution, then scale, shift,
 // added, low and high.
 
 #pragma once
@@ -10,7 +10,7 @@
 
 namespace frit {
 
-/// The arguments that aten::convolution has too.
+/// The number of arguments of aten::convolution, which come first.
 constexpr uint32_t kConvolutionArguments = 9;
 
 /// Tensor registers and numbers of the call; kNoRegister for a tensor that is not given.
@@ -25,7 +25,7 @@ struct ConvolutionCall {
   }
 };
 
-/// The call; nullopt if it is of another operator, an error if its arguments are not as described.
+/// Decodes the call; nullopt for another operator, an error if its arguments are not as described.
 Result<std::optional<ConvolutionCall>> convolutionOf(const format::Aten &call);
 
 /// The operands of a call; null where none is given.

@@ -1,5 +1,4 @@
-// The kernels of Convolution.h, a file for each instruction set, because each is compiled for its
-// own.
+// The kernels of Convolution.h, in one file for each instruction set, with its compiler flags.
 
 #pragma once
 
@@ -11,14 +10,14 @@
 
 namespace frit {
 
-/// How many floats of a row ahead of the one that is packed memory is asked for.
+/// The distance of prefetches while a row is packed, in floats.
 constexpr int64_t kPackAhead = 64;
-/// How many rows ahead, where the outputs of a weight lie beside each other.
+/// The distance in rows, if the outputs of a weight are contiguous.
 constexpr int64_t kPackRowsAhead = 16;
-/// The steps along the depth that are packed at once: a panel of them stays in a near cache.
+/// The steps along the depth that are packed at once, so that their panel stays in L2.
 constexpr int64_t kPanelDepth = 1024;
 
-/// Where the pixels of a convolution begin in the input, in the order of the result.
+/// Iterates over the positions of a convolution's pixels in the input, in the order of the result.
 struct PixelCursor {
   const float *image, *row, *pixel;
   int64_t y, x, height, width;
@@ -56,9 +55,10 @@ struct PanelWork {
   const float *panel;
   const int32_t *offsets;
   int64_t depth;
-  /// The outputs that exist.
+  /// The number of outputs; further lanes of the panel are unused.
   int64_t columns;
-  /// Whether it is the first and the last part of the depth; in between sums are in the result.
+  /// Whether it is the first, and the last part of the depth; between parts, sums are in the
+  /// result.
   bool isFirst, isLast;
   float *result;
   int64_t resultStride;
@@ -98,11 +98,12 @@ private:
   std::unique_ptr<float[], Delete> memory;
 };
 
-/// Memory for a panel of this many floats, which the thread keeps; aligned for vectors.
+/// Memory of this thread for a panel of this many floats, reused by later calls; aligned for
+/// vectors.
 float *panelOfThread(int64_t floats);
 
 struct ConvolutionKernel {
-  /// Of a vector, and the most vectors of a panel.
+  /// The lanes of a vector, and the most vectors of a panel.
   int lanes, vectors;
   void (*run)(const ConvolutionWork &work, int64_t begin, int64_t end);
 };

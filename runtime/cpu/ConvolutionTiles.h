@@ -1,7 +1,7 @@
 // The kernel of Convolution.h for one width of vectors. A tile is a few pixels by a panel of
-// outputs; lanes are outputs, and the elements of the input are broadcast. Where they lie for a
-// step along the depth is a table of offsets from the pixel's first one, so that any strides,
-// dilations and kernels are one loop.
+// outputs; lanes are outputs, and the elements of the input are broadcast. A table has the offset
+// of each step along the depth from the pixel's first element, so that any strides, dilations and
+// filter sizes are one loop.
 //
 // Only the sources of one instruction set include this file, and they are compiled for it. All of
 // it has internal linkage, so that the linker never takes a copy for another instruction set.
@@ -17,8 +17,8 @@
 namespace frit {
 namespace {
 
-/// Rows `first` to `first + Lanes` of the weight, `count` of which exist, from `begin` to `end`
-/// along the depth, into columns of a panel: element (k, lane) is at k * width + lane.
+/// Packs rows `first` to `first + Lanes` of the weight, `count` of which exist, from `begin` to
+/// `end` along the depth, into columns of a panel: element (k, lane) is at k * width + lane.
 template <int Lanes>
 void packRows(const float *weight, int64_t rowStride, int64_t count, int64_t begin, int64_t end,
               float *panel, int64_t width) {
@@ -46,7 +46,7 @@ void packRows(const float *weight, int64_t rowStride, int64_t count, int64_t beg
   }
 }
 
-/// The same of a weight whose outputs lie beside each other: `weight` is at the first one.
+/// The same for a weight with contiguous outputs: `weight` points to the first one.
 template <int Lanes>
 void packColumns(const float *weight, int64_t depthStride, int64_t count, int64_t begin,
                  int64_t end, float *panel, int64_t width) {
@@ -57,7 +57,7 @@ void packColumns(const float *weight, int64_t depthStride, int64_t count, int64_
   }
 }
 
-/// Some pixels by some vectors of outputs.
+/// Computes a tile: some pixels by some vectors of outputs.
 template <int Lanes, int Rows, int Count>
 FRIT_INLINE void runTile(const PanelWork &work, const float *const *bases, int64_t pixel) {
   const float *base[Rows];
@@ -141,8 +141,8 @@ FRIT_INLINE void runTile(const PanelWork &work, const float *const *bases, int64
   }
 }
 
-/// The pixels [begin, end), in tiles of up to `Rows`. The last two share what is left, because a
-/// tile of few pixels waits for its sums.
+/// Computes the pixels [begin, end), in tiles of up to `Rows`. The last two tiles have about equal
+/// sizes, because a tile of few pixels is bound by the latency of its sums.
 template <int Lanes, int Rows, int Count>
 void runPixels(const PanelWork &work, PixelCursor &cursor, int64_t begin, int64_t end) {
   const float *bases[Rows];
@@ -164,7 +164,7 @@ void runPixels(const PanelWork &work, PixelCursor &cursor, int64_t begin, int64_
   }
 }
 
-/// Adds the panels of units [begin, end), one panel after the other.
+/// Computes the units [begin, end), one panel after the other.
 template <int Lanes, int MaxVectors, int... Rows>
 void runUnits(const ConvolutionWork &work, int64_t begin, int64_t end) {
   const Convolution &of = *work.convolution;

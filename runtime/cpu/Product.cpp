@@ -12,8 +12,8 @@ namespace frit {
 
 namespace {
 
-/// A piece of a parallel loop takes at least about 10 us, or starting it costs more than it gains.
-/// A thread streams 16 bytes of a weight a nanosecond, and does 64 operations.
+/// A piece of a parallel loop takes at least about 10 us; starting a shorter one would not pay off.
+/// Per nanosecond, a thread streams 16 bytes of a weight or does 64 operations.
 constexpr int64_t kPieceNanoseconds = 10000, kBytesPerNanosecond = 16,
                   kOperationsPerNanosecond = 64;
 
@@ -37,8 +37,8 @@ std::span<const ProductKernel *const> productKernels() {
 
 int productLanes() { return productKernels().empty() ? 0 : productKernels().front()->lanes; }
 
-/// A product of many rows, which are images of one pixel; nullopt for others, and for what the
-/// kernel cannot add.
+/// A product of many rows as a convolution of images of one pixel; nullopt for few rows, or if the
+/// kernel cannot add the addend.
 static std::optional<Convolution> tallProduct(const Product &product) {
   Convolution made;
   made.images = product.rows;
@@ -67,14 +67,15 @@ static std::optional<Convolution> tallProduct(const Product &product) {
 
 /// Measured on Zen 4 against MKL, with one thread (docs/Rationale.md).
 bool isProductFaster(ProductForm form, int64_t rows, int64_t columns, int64_t depth, int lanes) {
-  // Many rows pay for a copy of a panel of the weight.
+  // With many rows a packed copy of a panel of the weight pays off.
   if (rows > kProductBlock) {
     return lanes == 16 && columns >= lanes && depth >= lanes;
   }
   if (form == ProductForm::AlongColumns) {
     return lanes == 16 ? rows <= 64 : lanes == 8 && rows >= 2 && rows <= 16;
   }
-  // Dot products add the lanes of each element in the end, which a short depth does not pay for.
+  // Dot products add the lanes of each element at the end, which does not pay off for a short
+  // depth.
   bool isShort = depth < 128;
   return lanes == 16 ? rows <= (isShort ? 16 : 64) : lanes == 8 && rows <= (isShort ? 3 : 32);
 }

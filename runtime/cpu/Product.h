@@ -1,14 +1,14 @@
-// Products of f32 matrices on the CPU, with what is added to them, in two forms. In one both
-// operands lie along the depth, as x and the weight of an nn.Linear do: every element of the result
-// is a dot product of two contiguous rows. In the other the right operand lies along the columns of
-// the result, and its rows are added, scaled by elements of the left one.
+// Products of f32 matrices on the CPU, plus an addend, in two forms. In one form both operands are
+// contiguous along the depth, as x and the weight of an nn.Linear: every element of the result is a
+// dot product of two contiguous rows. In the other form the right operand is contiguous along the
+// columns of the result, and its rows are added, scaled by elements of the left one.
 //
-// The weight is read where it lies. A copy in another order would have to follow every write to the
-// weight, also those that no version counter sees (`weight.data.mul_`), and tiles of either form
-// read it at the speed of memory anyway (docs/Rationale.md has the numbers).
+// The weight is read in place. A packed copy would have to follow every write to the weight, also
+// those that no version counter records (`weight.data.mul_`), and tiles of either form read it at
+// the speed of memory anyway (docs/Rationale.md has the numbers).
 //
-// An element is added in an order that follows from the depth, the form and the machine alone. It
-// has the same bits for every number of rows and of threads.
+// The order of an element's additions depends only on the depth, the form and the machine. It has
+// the same bits for every number of rows and of threads.
 
 #pragma once
 
@@ -18,7 +18,7 @@
 
 namespace frit {
 
-/// What is contiguous in the right operand.
+/// The contiguous dim of the right operand.
 enum class ProductForm : uint8_t { AlongDepth, AlongColumns };
 
 /// What happens to a sum before it is stored, in this order: (sum + bias) * scale + shift, an
@@ -57,7 +57,7 @@ int productLanes();
 /// Whether the kernel is faster than ATen's (MKL) for these sizes. `lanes` is productLanes().
 bool isProductFaster(ProductForm form, int64_t rows, int64_t columns, int64_t depth, int lanes);
 
-/// Calls a body for ranges of [0, units), as TensorHost::parallelFor.
+/// Calls a body for ranges of [0, units), like TensorHost::parallelFor.
 using ParallelFor = void (*)(int64_t units, int64_t grain, RangeBody body, void *argument);
 
 /// Computes a product; productLanes() must not be 0.

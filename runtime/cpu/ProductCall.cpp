@@ -16,7 +16,7 @@ Result<std::optional<ProductCall>> productOf(const format::Aten &call) {
   bool fits = operands != 0 && given >= operands && call.results() && call.results()->size() == 1;
   for (uint32_t at = 0; fits && at < given; ++at) {
     const format::Value &value = *call.arguments()->Get(at);
-    // What follows the operands are factors; the kernel has none.
+    // The arguments after the operands are factors, which the kernel does not support.
     fits = at < operands ? value.kind() == ValueKind::Tensor
                          : value.kind() == ValueKind::Default ||
                                (value.kind() == ValueKind::Int && value.integer() == 1) ||

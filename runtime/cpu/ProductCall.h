@@ -16,7 +16,7 @@ struct ProductCall {
   uint32_t added;
 };
 
-/// The call as a product; nullopt if it is none, an error if the file says that it is one although
+/// Decodes a product; nullopt if the call is not marked as one, an error if it is marked although
 /// it has other arguments.
 Result<std::optional<ProductCall>> productOf(const format::Aten &call);
 

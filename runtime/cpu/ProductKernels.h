@@ -1,4 +1,4 @@
-// The kernels of Product.h, a file for each instruction set, because each is compiled for its own.
+// The kernels of Product.h, in one file for each instruction set, with its compiler flags.
 
 #pragma once
 
@@ -25,7 +25,7 @@ struct ProductKernel {
 /// The kernels that this machine can run, the best one first.
 std::span<const ProductKernel *const> productKernels();
 
-/// runProduct with a kernel.
+/// Computes a product with this kernel.
 void runProduct(const Product &product, const ProductKernel &kernel, ParallelFor parallelFor);
 
 /// Needs x86-64-v4.

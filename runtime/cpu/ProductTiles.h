@@ -1,5 +1,5 @@
 // The kernels of Product.h for one width of vectors. A unit of work is a tile of columns in a block
-// of rows: the tile's weights stay in a near cache while the rows pass.
+// of rows: the tile's weights stay in L2 for all rows.
 //
 // Only the sources of one instruction set include this file, and they are compiled for it. All of
 // it has internal linkage, so that the linker never takes a copy for another instruction set.
@@ -45,21 +45,20 @@ FRIT_INLINE Vector<Lanes> sums(const Vector<Lanes> *vectors) {
   }
 }
 
-/// What a tile adds to the element at this place and those beside it; null if that is nothing, or
-/// is left to `finish`.
+/// The address of the addend for an element; null if there is none, or if `finish` adds it.
 FRIT_INLINE const float *addedAt(const Product &product, int64_t row, int64_t column) {
   return product.added && product.isEmpty()
              ? product.added + row * product.addedRowStride + column * product.addedColumnStride
              : nullptr;
 }
 
-/// The epilogue of some sums that a tile has just stored. It is no part of the tile, whose
-/// registers are all in use.
+/// The epilogue of sums that a tile has just stored. It is not part of the tile, because the tile
+/// uses all registers.
 inline __attribute__((noinline)) void finish(const Product &product, int64_t row, int64_t rows,
                                              int64_t column, int64_t columns) {
   for (; rows > 0; --rows, ++row) {
     float *result = product.result + row * product.resultStride + column;
-    const float *added = product.added + row * product.addedRowStride;
+    const float *added = product.added ? product.added + row * product.addedRowStride : nullptr;
     for (int64_t c = 0; c < columns; ++c) {
       float value = result[c];
       if (product.bias) {
@@ -69,7 +68,7 @@ inline __attribute__((noinline)) void finish(const Product &product, int64_t row
         value = value * (product.scale ? product.scale[column + c] : 1) +
                 (product.shift ? product.shift[column + c] : 0);
       }
-      if (product.added) {
+      if (added) {
         value += added[(column + c) * product.addedColumnStride];
       }
       if (product.isLimited) {
@@ -82,21 +81,22 @@ inline __attribute__((noinline)) void finish(const Product &product, int64_t row
   }
 }
 
-/// What a pass over some rows prefetches of the next tile: columns, or vectors of each row. The
-/// passes share it out, so that memory delivers the next tile while all of them compute.
+/// The part of the next tile that a pass over some rows prefetches: columns, or vectors of each
+/// row. Each pass prefetches a share, so that memory delivers the next tile while all of them
+/// compute.
 struct Ahead {
   int64_t first = 0, last = 0;
 };
 
-/// Into the second cache: the first one has no room for a tile, and waits for fewer lines at once.
-/// The address may lie outside of the matrix, so it is no pointer into it.
+/// Prefetches into L2, because L1 has no room for a tile and fewer outstanding misses. The address
+/// may be outside of the matrix, so pointer arithmetic is avoided.
 FRIT_INLINE void prefetch(const float *from, int64_t floats) {
   auto address = reinterpret_cast<uintptr_t>(from) + static_cast<uintptr_t>(floats) * sizeof(float);
   __builtin_prefetch(reinterpret_cast<const void *>(address), /*rw=*/0, /*locality=*/2);
 }
 
 /// Dot products. An element has one accumulator, a vector along the depth, whose lanes are added in
-/// a tree in the end.
+/// a tree at the end.
 template <int Lanes, int Columns> struct DotTile {
   static constexpr int kColumns = Columns, kParts = Columns;
 
@@ -248,8 +248,8 @@ private:
   }
 };
 
-/// A tile of columns, for the rows [begin, end). A pass over `Rows` of them prefetches what `ahead`
-/// says of the next tile.
+/// Computes a tile of columns for the rows [begin, end). Each pass over `Rows` of them prefetches
+/// its share of the next tile (`ahead`).
 template <typename Tile, int Rows>
 void tileOfRows(const Product &product, int64_t begin, int64_t end, int64_t column, Ahead ahead) {
   int64_t count = product.columns - column, share = ahead.last - ahead.first;
@@ -271,7 +271,7 @@ void tileOfRows(const Product &product, int64_t begin, int64_t end, int64_t colu
   }
 }
 
-/// The units [begin, end): tiles of columns, in blocks of rows.
+/// Computes the units [begin, end): tiles of columns, in blocks of rows.
 template <typename Tile, int Rows> void units(const Product &product, int64_t begin, int64_t end) {
   int64_t tiles = (product.columns + Tile::kColumns - 1) / Tile::kColumns;
   for (int64_t unit = begin; unit < end; ++unit) {

@@ -1,4 +1,4 @@
-// Vectors of floats for the kernels of this room, in the vector extension of the compilers.
+// Vectors of floats for the kernels of this folder, with the vector extension of GCC and Clang.
 //
 // Only the sources of one instruction set include this file, and they are compiled for it. All of
 // it has internal linkage, so that the linker never takes a copy for another instruction set.
@@ -28,7 +28,7 @@ template <int Lanes> FRIT_INLINE void store(Vector<Lanes> vector, float *to) {
   *reinterpret_cast<typename VectorOf<Lanes>::unaligned *>(to) = vector;
 }
 
-/// The first `count` elements, and zeros. A function of its own: it runs once in a tile.
+/// The first `count` elements, then zeros. Not inlined, because it runs only once per tile.
 template <int Lanes>
 __attribute__((noinline)) Vector<Lanes> loadFirst(const float *from, int64_t count) {
   Vector<Lanes> vector = {};
@@ -45,7 +45,7 @@ __attribute__((noinline)) void storeFirst(Vector<Lanes> vector, float *to, int64
   }
 }
 
-/// `count` elements if they do not fill the vector; it may be negative.
+/// Loads at most `count` elements, which may be negative, and zeros.
 template <int Lanes> FRIT_INLINE Vector<Lanes> loadUpTo(const float *from, int64_t count) {
   return count >= Lanes ? load<Lanes>(from) : loadFirst<Lanes>(from, count);
 }

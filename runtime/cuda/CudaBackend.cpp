@@ -72,7 +72,7 @@ std::string CudaBackend::describeLaunch(const CudaModules::Launch &launch,
   const auto *lines = plan->artifact->root().sources();
   if (lines && kernel.sources() && kernel.sources()->size() != 0 &&
       kernel.sources()->Get(0) < lines->size()) {
-    // The place and the beginning of the line of code, because a message is one line.
+    // The location and the beginning of the source line, because a message is one line.
     constexpr size_t kLongestLine = 100;
     std::string line = lines->Get(kernel.sources()->Get(0))->str();
     what +=

@@ -84,13 +84,13 @@ CudaGraphs::Outcome CudaGraphs::tryGraph(const GraphCall &call, std::span<InputV
   return why.empty() ? launch(entry, call.stream, inputs, outputs, status, why) : Outcome::Plain;
 }
 
-/// Launches a graph that is ready, unless somebody holds results that it would overwrite.
+/// Launches a graph that is ready, unless results that it would overwrite are still in use.
 CudaGraphs::Outcome CudaGraphs::launch(GraphEntry &entry, DriverStream stream,
                                        std::span<InputValue> inputs, std::span<OutputValue> outputs,
                                        Status &status, std::string &why) {
   std::shared_ptr<GraphLane> lane = entry.lane;
   ForkSafeGuard ofLane(lane->lock);
-  // Kept results lie in memory that only torch's captures allocate from.
+  // Saved results are in memory from which only torch's captures allocate.
   switch (entry.ofOperators.object ? lane->kept.conflict(&entry, entry.order)
                                    : KeptResults::Conflict::None) {
   case KeptResults::Conflict::Own:
@@ -180,7 +180,7 @@ std::string CudaGraphs::prepare(GraphEntry &entry, const GraphCall &call,
   entry.lane.reset();
   std::string why = status.isOk() ? "its memory is held by the process this one was forked from"
                                   : status.message();
-  // Memory may be available later, so this is not remembered, except in a training step.
+  // Memory may be available later, so this failure is not recorded, except in a training step.
   if (status.isOk() || status.kind() != ErrorKind::OutOfMemory || plan.anyKeptResults) {
     entry.refused = why;
   }

@@ -27,24 +27,24 @@ public:
              PlanExecutor &executor, std::shared_ptr<Driver> driver, GraphPool &pool,
              const GraphTensors &tensors, OperatorCapture *operators = nullptr);
 
-  /// Binds the value of a constant, as PlanExecutor::bindConstant.
+  /// Binds the value of a constant, like PlanExecutor::bindConstant.
   Status bindConstant(uint32_t number, void *handle) {
     return recorder->bindConstant(number, handle);
   }
-  /// Runs a call, as PlanExecutor::run.
+  /// Runs a call, like PlanExecutor::run.
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   GraphCounters counters() { return counts.read(); }
   /// Counts a call that ran without a graph.
   void count(const std::string &why) { counts.addNotCaptured(why); }
-  /// Sets the most graphs that are kept.
+  /// Sets the largest number of cached graphs.
   void setMostGraphs(size_t most) { cache.mostGraphs = most; }
 
-  /// Calls of a backward that wait, before they are captured with copies of the saved tensors, for
-  /// the forward to get a graph.
+  /// The number of backward calls that wait for the forward to get a graph, before the backward is
+  /// captured with copies of the saved tensors.
   static constexpr uint64_t kCallsBeforeCopies = 3;
 
 private:
-  /// What becomes of a call.
+  /// How a call ran.
   enum class Outcome : uint8_t {
     /// Its graph was launched.
     Launched,

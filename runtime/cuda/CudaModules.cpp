@@ -122,7 +122,7 @@ CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capab
   if (made == linkedCubins.end()) {
     Result<std::vector<LinkedCubin>> cubins = linker->link(text, capability);
     if (!cubins.isOk() && cubins.status().kind() == ErrorKind::OutOfMemory) {
-      // Not remembered: memory may be available the next time.
+      // Not recorded, because memory may be available the next time.
       return cubins.status();
     }
     made = linkedCubins.emplace(std::pair(number, capability), std::move(cubins)).first;
@@ -176,7 +176,7 @@ Status CudaModules::takeFunctions(Loaded &loaded, const GpuModule &code, const P
   const DriverTable &call = driver->call();
   for (size_t at = 0; at < all.size(); ++at) {
     const format::KernelLaunch &launch = *all[at].source;
-    // A module is not asked for entries of another one: tools that monitor the driver report the
+    // Entries of other modules are not looked up, because tools that monitor the driver report each
     // failure as an error.
     std::string_view entry = launch.entry()->string_view();
     bool isHere = hasEntry(code, entry) &&

@@ -111,7 +111,7 @@ private:
   std::shared_ptr<Driver> driver;
   JitLinkerSource linkerSource;
   std::vector<Launch> all;
-  /// For each launch, whether its variant is its kernel's first.
+  /// For each launch, whether it belongs to the first variant of its kernel.
   std::vector<bool> isUsual;
   std::vector<std::vector<uint32_t>> first;
   ForkSafeLock lock;

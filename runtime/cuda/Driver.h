@@ -1,6 +1,6 @@
 // The CUDA driver as a table of functions, loaded with the first GPU artifact: importing frit does
-// not touch the driver, building it needs no CUDA, and tests fill the table with a fake. The types
-// correspond to the driver's.
+// not load the driver, building it needs no CUDA, and tests fill the table with a fake driver. The
+// types correspond to the driver's.
 
 #pragma once
 
@@ -54,7 +54,7 @@ public:
   /// Ok, or why this process cannot use the GPU any more: a fork, a kernel that destroyed the
   /// context, or the end of the process.
   Status usable() const;
-  /// Whether the stream is being captured, by anybody.
+  /// Whether the stream is being captured, by any code.
   bool isCapturing(DriverStream stream) const {
     int status = 0;
     return call().cuStreamIsCapturing(stream, &status) == 0 && status != 0;

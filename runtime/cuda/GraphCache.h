@@ -32,10 +32,10 @@ public:
   /// Why capturing another graph would not pay; empty if it would.
   std::string whyNoMore() const;
 
-  /// The most graphs that are kept, and the most with kept results in memory of their own.
+  /// The most cached graphs, and the most of them with saved results in separate memory.
   size_t mostGraphs = 16;
   static constexpr size_t kMostKeeping = 4;
-  /// The most keys without a graph that are remembered.
+  /// The most cached keys without a graph.
   static constexpr size_t kMostKeys = 128;
 
 private:

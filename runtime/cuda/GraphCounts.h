@@ -12,11 +12,11 @@ namespace frit {
 
 struct GraphCounters {
   uint64_t captures = 0, replays = 0, evictions = 0;
-  /// Bytes of results that currently stay in memory of graphs.
+  /// Bytes of saved results that are currently in the memory of graphs.
   uint64_t keptBytes = 0;
   /// Replays before which a graph was updated to other sizes.
   uint64_t updates = 0;
-  /// Graphs that serve only one size although sizes are dynamic, by the reason.
+  /// Graphs for only one size although sizes are dynamic, by the reason.
   std::map<std::string, uint64_t> exact;
   /// Calls that ran without a graph, by the reason. The first call with a key does not count.
   std::map<std::string, uint64_t> notCaptured;
@@ -34,7 +34,7 @@ public:
     ForkSafeGuard guard(lock);
     change(counters);
   }
-  /// Counts a capture; `whyExact` says why its graph serves one size only, empty if it does not.
+  /// Counts a capture; `whyExact` is the reason why its graph is for one size only, or empty.
   void addCapture(const std::string &whyExact);
   /// Counts a call that ran without a graph.
   void addNotCaptured(const std::string &why);

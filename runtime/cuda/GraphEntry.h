@@ -1,5 +1,5 @@
-// The CUDA graph of one key, with what a launch does around it: copies of arguments into its
-// memory, copies of results out of it.
+// The CUDA graph of one key, with the copies around its launch: arguments into its memory, results
+// out of it.
 
 #pragma once
 
@@ -25,7 +25,7 @@ struct ArgumentCopy {
 };
 
 /// A tensor that each call allocates and fills from the graph's memory; results are this tensor or
-/// views of it. A kept one stays in that memory.
+/// views of it. A saved one (for the backward) is not copied out.
 struct ResultStorage {
   std::vector<int64_t> sizes, strides;
   int64_t offset;
@@ -62,7 +62,7 @@ struct GraphEntry {
   uint64_t lastUse = 0, calls = 0;
   /// The arguments that the graph reads at the addresses in the key.
   std::vector<bool> fixed;
-  /// The graph's capture number among those that share its memory, and the bytes of its kept
+  /// The graph's capture number among those that share its memory, and the bytes of its saved
   /// results.
   uint64_t order = 0, keptBytes = 0;
   std::string refused;
@@ -78,7 +78,7 @@ struct GraphEntry {
   std::vector<ArgumentCopy> copies;
   std::vector<ResultStorage> storages;
   std::vector<GraphResult> results;
-  /// Addresses of kept results that are part of a parameter.
+  /// Addresses of saved results that are part of a parameter.
   std::vector<const void *> keptInParameters;
   /// Arguments whose version counters a call bumps.
   std::vector<uint32_t> bumps;

@@ -60,7 +60,7 @@ void *GraphMemory::take(uint64_t bytes) {
     bool same = next < decisions.size() && decisions[next].first == bytes;
     return same ? decisions[next++].second : nullptr;
   }
-  // The smallest block that fits, unless it is so large that it should be left to others.
+  // Takes the smallest block that fits, unless it is so large that others need it more.
   constexpr uint64_t kGranule = 512, kSmall = 1 << 20, kSteps = 8;
   GraphLane::Block *best = nullptr;
   for (GraphLane::Block &block : lane.blocks) {
@@ -70,7 +70,7 @@ void *GraphMemory::take(uint64_t bytes) {
     }
   }
   if (!best) {
-    // Rounded up a little, so that slowly growing sizes need few blocks.
+    // Sizes are rounded up a little, so that slowly growing sizes need few blocks.
     uint64_t step = std::max(kGranule, std::bit_floor(bytes) / kSteps),
              rounded = (bytes + step - 1) / step * step;
     void *memory = lane.source.take(rounded);

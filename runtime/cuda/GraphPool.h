@@ -1,5 +1,5 @@
-// Device memory of CUDA graphs. A captured kernel contains addresses, so the memory of a graph must
-// stay in place: copies of its arguments, temporaries, results. The graphs launched on one stream
+// Device memory of CUDA graphs. A captured kernel contains addresses, so the memory of a graph
+// (copies of its arguments, temporaries, results) must not move. The graphs launched on one stream
 // run one after the other, with arguments copied in before and results copied out after each. So
 // they share one set of blocks, as large as the largest graph needs.
 
@@ -13,7 +13,7 @@
 
 namespace frit {
 
-/// Where blocks are allocated and freed: torch's allocator under torch. `take` returns null if
+/// Functions that allocate and free blocks: torch's allocator under torch. `take` returns null if
 /// there is no memory left.
 struct BlockSource {
   void *(*take)(uint64_t bytes);
@@ -40,7 +40,7 @@ struct GraphLane {
   DriverStream captureStream = nullptr;
   /// The state shared by graphs with operators of torch; made with the first of them.
   std::shared_ptr<void> operators;
-  /// The results that stay in that memory.
+  /// The results that are not copied out of that memory.
   KeptResults kept;
 };
 
@@ -65,7 +65,7 @@ private:
 class GraphMemory {
 public:
   explicit GraphMemory(GraphLane &lane);
-  /// Null if there is no memory, or if the second walk asks for something else than the first.
+  /// Null if there is no memory, or if the second walk requests other sizes than the first.
   void *take(uint64_t bytes);
   /// Makes a block available to later takes of this walk.
   void give(void *memory);

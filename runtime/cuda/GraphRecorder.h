@@ -1,5 +1,5 @@
-// Captures the graph of a call: runs the plan on a stream that is being captured, and records where
-// the arguments and results of the graph lie. A capture executes nothing, so a failure has no
+// Captures the graph of a call: runs the plan on a stream that is being captured, and records the
+// locations of the graph's arguments and results. A capture executes nothing, so a failure has no
 // effects. KernelRecorder serves plans of kernels alone, OperatorRecorder those that call operators
 // of torch.
 
@@ -12,14 +12,14 @@ namespace frit {
 
 class GraphRecorder {
 public:
-  /// The most bytes that may be copied for each launch that is saved.
+  /// The most bytes that may be copied for each launch that a graph saves.
   static constexpr uint64_t kBytesPerLaunch = 1 << 20;
 
   static std::unique_ptr<GraphRecorder> make(const GraphedPlan &plan, const GraphCache &cache,
                                              GraphCounts &counts);
   virtual ~GraphRecorder() = default;
 
-  /// Binds the value of a constant, as PlanExecutor::bindConstant.
+  /// Binds the value of a constant, like PlanExecutor::bindConstant.
   virtual Status bindConstant(uint32_t number, void *handle) = 0;
   /// Captures the graph of a call into `entry`, whose lane is locked.
   virtual Status capture(GraphEntry &entry, std::span<const InputValue> inputs) = 0;

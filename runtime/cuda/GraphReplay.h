@@ -10,8 +10,8 @@ class GraphReplay {
 public:
   explicit GraphReplay(const GraphedPlan &plan) : plan(plan) {}
 
-  /// Allocates the tensors that a call returns. Nothing else of the call has happened before; all
-  /// are freed if one cannot be allocated.
+  /// Allocates the tensors that a call returns, before anything else of the call; frees all if one
+  /// cannot be allocated.
   Status allocate(const GraphEntry &entry, std::span<TensorSlot> storages) const;
   /// Runs the call with those tensors, and releases them and the inputs.
   Status run(const GraphEntry &entry, DriverStream stream, std::span<InputValue> inputs,

@@ -1,4 +1,4 @@
-// The caller's knowledge about the tensors of a graph whose calls become CUDA graphs.
+// Properties, known to the caller, of the arguments and results of a plan that runs as CUDA graphs.
 
 #pragma once
 
@@ -9,10 +9,10 @@ namespace frit {
 
 /// All as numbers of arguments or results.
 struct GraphTensors {
-  /// Arguments whose memory stays the same over calls.
+  /// Arguments whose addresses are the same in all calls.
   std::vector<uint32_t> statics;
-  /// Results that only the backward of this graph sees, and arguments that the forward of this
-  /// graph saved that way.
+  /// Results that only the backward of this graph reads, and arguments that the forward of this
+  /// graph saved in this way.
   std::vector<uint32_t> keptResults, keptArguments;
 };
 

@@ -179,7 +179,7 @@ bool GraphedPlan::findKeys(std::span<const InputValue> inputs, GraphCall &call,
         why = "input " + std::to_string(number) + " lies on the CPU";
         return false;
       }
-      // A number that kernels get by value.
+      // Kernels get a number by value.
       int64_t integer = 0;
       double real = 0;
       TensorSlot slot;

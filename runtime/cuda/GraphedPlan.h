@@ -1,5 +1,5 @@
-// A plan whose calls may run as CUDA graphs: what it runs with, what follows from it for every
-// call, and what distinguishes its calls.
+// A plan whose calls may run as CUDA graphs: the host and backend that it runs with, properties of
+// all its calls, and the keys of single calls.
 
 #pragma once
 
@@ -20,7 +20,7 @@ struct GraphCall {
 
 class GraphedPlan {
 public:
-  /// With fewer kernels than this, they are launched one by one.
+  /// A call with fewer kernels runs without a graph.
   static constexpr uint64_t kFewestKernels = 4;
 
   /// `operators`: null if operators of torch cannot be captured. All arguments must outlive the
@@ -43,8 +43,8 @@ public:
   /// Computes the keys of a call, whose context and stream are set. Returns false with a reason if
   /// no such call can be captured.
   bool findKeys(std::span<const InputValue> inputs, GraphCall &call, std::string &why) const;
-  /// Whether the call has saved tensors of a forward that do not lie in a graph's memory, although
-  /// forwards may become graphs.
+  /// Whether saved tensors of the forward are not in a graph's memory, although forwards may become
+  /// graphs.
   bool waitsForForward(std::span<const InputValue> inputs, const std::vector<bool> &fixed) const;
 
   const std::shared_ptr<const DecodedPlan> decoded;
@@ -57,10 +57,10 @@ public:
   /// The lists of GraphTensors, by argument or result.
   const std::vector<bool> statics, keptArguments, keptResults;
   const bool anyKeptArguments, anyKeptResults;
-  /// Each launch draws new random numbers, so torch must launch the graph.
+  /// Whether each launch draws new random numbers, so that torch must launch the graph.
   bool isRandom = false;
-  /// Why nothing of this plan is ever captured, and why its graphs serve one size each, so that
-  /// they cannot be updated; empty otherwise.
+  /// Why no call of this plan is ever captured, and why each graph is for one size only and cannot
+  /// be updated; empty otherwise.
   std::string whyNever, whyExact;
 
 private:

@@ -51,7 +51,7 @@ const JitLinker *find() {
   return nullptr;
 }
 
-/// Destroys a link on every path.
+/// Destroys a link at the end of its scope.
 struct Link {
   const JitLinkerTable &call;
   LinkHandle handle = nullptr;
@@ -93,9 +93,9 @@ std::string JitLinker::name() const {
 }
 
 Result<std::vector<LinkedCubin>> JitLinker::link(const std::string &ptx, uint32_t arch) const {
-  // ptxas takes most of the time of a first call. nvJitLink's own threads (-split-compile) take
-  // over only a part of it and leave a fifth or more to the calling thread; separate links share
-  // little (docs/Rationale.md). More than 16 threads would only wait for each other.
+  // ptxas takes most of the time of a first call. nvJitLink's own threads (-split-compile) leave a
+  // fifth or more of it to the calling thread; separate links are nearly independent
+  // (docs/Rationale.md). More than 16 threads would only wait for each other.
   constexpr uint32_t mostThreads = 16;
   std::vector<PtxPart> parts =
       splitPtx(ptx, threads ? threads
@@ -109,7 +109,7 @@ Result<std::vector<LinkedCubin>> JitLinker::link(const std::string &ptx, uint32_
     } catch (const std::bad_alloc &) { // `made` says so already
     }
   };
-  // The longest starts first: all later ones wait a little for locks that links share.
+  // The longest starts first, because later ones wait a little for locks that links share.
   std::vector<size_t> order(parts.size());
   std::iota(order.begin(), order.end(), size_t(0));
   std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {

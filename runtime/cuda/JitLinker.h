@@ -1,7 +1,7 @@
-// Compiles PTX to a cubin in this process by NVIDIA's nvJitLink: the compiler inside of the driver,
-// but from the toolkit that torch was built with and without the driver's disk cache. It needs no
-// driver and no GPU. The library is opened when the first PTX is loaded, from the CUDA wheels
-// beside torch or from the system; without it the driver compiles.
+// Compiles PTX to cubins in this process with NVIDIA's nvJitLink. It is the same compiler as in the
+// driver, but from the toolkit that torch was built with, without the driver's disk cache, and it
+// needs neither driver nor GPU. The library is opened when the first PTX is loaded, from the CUDA
+// wheels next to torch or from the system; without it the driver compiles.
 
 #pragma once
 
@@ -41,8 +41,8 @@ public:
   /// Loads the functions of a library.
   static Result<JitLinkerTable> open(const std::string &library);
 
-  /// Links PTX to cubins for sm_`arch` that share out its kernels, with one thread per cubin. No
-  /// thread outlives the call. Thread-safe.
+  /// Links PTX to several cubins for sm_`arch`, each with some of its kernels, with one thread per
+  /// cubin. No thread outlives the call. Thread-safe.
   Result<std::vector<LinkedCubin>> link(const std::string &ptx, uint32_t arch) const;
   /// "nvJitLink 13.0 (libnvJitLink.so.13)".
   std::string name() const;

@@ -17,7 +17,8 @@ Status KernelNodes::launch(const KernelArguments &arguments, TensorHost &host) {
 DriverCode KernelNodes::launch(const DriverKernelNode &launch, DriverStream stream) {
   const DriverTable &call = backend.call();
   if (mode == Mode::Update) {
-    // With more launches than nodes the graph does not fit, which `fits` reports at the end.
+    // If there are more launches than nodes the graph does not fit, which `fits` reports at the
+    // end.
     return visited++ < known.size()
                ? call.cuGraphExecKernelNodeSetParams(graph, known[visited - 1], &launch)
                : 0;

@@ -52,7 +52,7 @@ Status KernelRecorder::record(GraphEntry &entry, std::span<const InputValue> inp
   }
   Status status = walk(inputs, memory, stream, entry);
   DriverGraph graph = nullptr;
-  // Always ended: a stream that stays in capture mode could never run again.
+  // Also ended after an error, because a stream that stays in capture mode could never run again.
   code = call.cuStreamEndCapture(stream, &graph);
   if (status.isOk() && (code != 0 || !graph)) {
     status = plan.backend.failed(code, "ending a capture");

@@ -70,7 +70,7 @@ Status OperatorRecorder::capture(GraphEntry &entry, std::span<const InputValue> 
   return Status::ok();
 }
 
-/// Registers the graph's kept results, whose memory is no longer shared from now on.
+/// Registers the graph's saved results, whose memory is not shared from now on.
 void OperatorRecorder::keepResults(GraphEntry &entry) {
   std::vector<std::shared_ptr<KeptTensor>> kept;
   for (const ResultStorage &storage : entry.storages) {
@@ -179,8 +179,8 @@ Status OperatorRecorder::runCaptured(GraphEntry &entry, std::span<const InputVal
   return status;
 }
 
-/// Finds where the results of a captured run lie: in arguments, constants, or memory of the graph,
-/// from which each launch copies them.
+/// Finds the locations of the results of a captured run: in arguments, constants, or memory of the
+/// graph, from which each launch copies them.
 Status OperatorRecorder::readResults(std::span<const OutputValue> outputs,
                                      std::span<const Origin> origins, GraphEntry &entry) const {
   entry.storages.clear();
@@ -234,7 +234,7 @@ Status OperatorRecorder::readResults(std::span<const OutputValue> outputs,
         return Status::error(ErrorKind::Unsupported,
                              "result " + std::to_string(number) + " lies on the CPU");
       }
-      // A number that follows from the key.
+      // The number depends only on the key.
       TensorSlot slot;
       slot.data = view.data;
       slot.handle = output.handle;
@@ -261,7 +261,7 @@ Status OperatorRecorder::readResults(std::span<const OutputValue> outputs,
 }
 
 /// Adds one storage for these results. It is allocated like the first result that covers all of
-/// them or, if there is none, as plain bytes that all are views of. If only the backward sees
+/// them or, if there is none, as plain bytes of which all are views. If only the backward reads
 /// them they are views of the graph's memory instead.
 void OperatorRecorder::addStorage(const Group &group, GraphEntry &entry) const {
   auto bytes = static_cast<uint64_t>(group.end - group.first);

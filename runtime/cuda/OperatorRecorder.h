@@ -15,11 +15,11 @@ public:
 
   Status bindConstant(uint32_t number, void *handle) override;
   Status capture(GraphEntry &entry, std::span<const InputValue> inputs) override;
-  /// Such a graph serves one size, so no other call fits it.
+  /// Such a graph is for one size, so no other call fits it.
   Result<bool> update(GraphEntry &, std::span<const InputValue>) override { return false; }
 
 private:
-  /// A tensor that results of a captured run may lie in.
+  /// A tensor whose storage may contain results of a captured run.
   struct Origin {
     TensorView view;
     RecordedStorage::Kind kind;

@@ -116,7 +116,7 @@ Status RecordingHost::viewTensor(const TensorSlot &source, const TensorShape &sh
   auto item = static_cast<int64_t>(bytesOf(shape.dtype));
   char *data = from.data + offset * item;
   int64_t start = from.offset * static_cast<int64_t>(bytesOf(from.dtype)) / item + offset;
-  // The real host checks this again. A view beyond the graph's memory would be in another graph's.
+  // The real host checks this again. Memory beyond this graph's may belong to another graph.
   uint64_t bytes = spanBytes(shape.sizes, shape.strides, shape.dtype);
   RecordedStorage &storage = *from.storage;
   if (bytes != 0 && storage.kind == RecordedStorage::Kind::Allocated &&

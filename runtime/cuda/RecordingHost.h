@@ -1,6 +1,6 @@
-// The executor's host while a call is captured as a CUDA graph. Its tensors only record where
-// memory of the graph lies; there are no real tensors and nothing is computed. A plan is walked
-// twice with it: to assign memory, and to be captured.
+// The executor's host while a call is captured as a CUDA graph. Its tensors only record addresses
+// in the graph's memory; there are no real tensors and nothing is computed. A plan is walked twice
+// with it: to assign memory, and to be captured.
 
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace frit {
 
-/// Memory that tensors of a recorded call lie in.
+/// Memory of tensors of a recorded call.
 struct RecordedStorage {
   /// Allocated: by the plan. Input, Constant: argument or constant `number`. Scalar: a 0-d
   /// CPU tensor with the value `integer` or `real`.
@@ -28,7 +28,7 @@ struct RecordedStorage {
   void *block = nullptr;
   int64_t integer = 0;
   double real = 0;
-  /// The number of tensors that lie in it.
+  /// The number of tensors in it.
   int64_t tensors = 0;
   /// The real tensor, for arguments and constants.
   void *original = nullptr;
@@ -56,7 +56,7 @@ public:
   void begin(GraphMemory &memory, DriverStream stream);
   /// Adds an argument. `isPrivate`: a copy in memory of the graph replaces it.
   RecordedTensor *addInput(uint32_t number, void *original, bool isPrivate);
-  /// Adds a tensor that stays for all calls.
+  /// Adds a tensor that is the same in all calls.
   RecordedTensor *addConstant(uint32_t number, void *original);
   /// The arguments whose version counters a call bumps, with repetitions.
   const std::vector<uint32_t> &bumped() const { return bumps; }

@@ -103,9 +103,9 @@ struct RunState;
 struct CallTraits {
   /// Why calls of it cannot be captured; empty if they can, or if only a try can tell.
   std::string uncapturable;
-  /// It draws random numbers, or may.
+  /// It draws, or may draw, random numbers.
   bool isRandom = false;
-  /// It writes to arguments of its own.
+  /// It writes to some of its arguments.
   bool isMutable = false;
   /// Its fake kernel is not torch's, so it may promise another result than the operator returns.
   bool isUnproven = false;
@@ -117,7 +117,7 @@ public:
   virtual ~SavedRandom() = default;
 };
 
-/// Holds a tensor whose memory is reused when nobody else holds it.
+/// Holds a tensor whose memory is reused when it is not in use any more.
 class KeptTensor {
 public:
   virtual ~KeptTensor() = default;
@@ -125,7 +125,7 @@ public:
   /// The beginning of its storage.
   virtual const void *begin() const = 0;
   virtual uint64_t bytes() const = 0;
-  /// Whether anybody else holds a tensor over its storage.
+  /// Whether another reference to its storage exists.
   virtual bool isShared() const = 0;
 };
 
@@ -142,14 +142,14 @@ public:
   virtual void freeRaw(format::Device device, void *memory) = 0;
   /// Whether each temporary gets its own block instead of a part of the arena.
   virtual bool separateBuffers() const { return false; }
-  /// A block of `capacity` bytes for a temporary. A host may keep returned blocks for later
+  /// A block of `capacity` bytes for a temporary. A host may cache returned blocks for later
   /// requests of the same size.
   virtual void *takeBlock(format::Device device, uint64_t capacity) {
     return allocateRaw(device, capacity);
   }
   virtual void giveBlock(format::Device device, void *memory) { freeRaw(device, memory); }
 
-  /// Reports something that the user should know but that is no error.
+  /// Warns the user of something that is not an error.
   virtual void warn(const std::string &) {}
   /// Logs a decision made at run time.
   virtual void note(const std::string &) {}
@@ -171,9 +171,9 @@ public:
   virtual void retainTensor(void *handle) = 0;
   /// The metadata of a tensor; its pointers are valid while the tensor is unchanged.
   virtual TensorView viewOf(void *handle) = 0;
-  /// A holder that may outlive this object; null if the host cannot tell who else holds a tensor.
+  /// A holder that may outlive this object; null if the host cannot count a tensor's references.
   virtual std::shared_ptr<KeptTensor> keepTensor(void *) { return nullptr; }
-  /// Whether others than autograd currently see the tensors saved for a backward.
+  /// Whether user code may currently see the tensors saved for a backward (saved_tensors_hooks).
   virtual bool showsKeptTensors() const { return false; }
 
   /// dst.copy_(src); bumps the version counter.

@@ -1,5 +1,5 @@
 // Tensors that torch conjugates or negates lazily: x.conj(), x.conj().imag. They occur as
-// arguments, constants and results of ATen calls, and keep their bits through views, further calls
+// arguments, constants and results of ATen calls, and keep their bits in views, in further calls
 // and as results, as in eager mode. Only kernels read memory directly, so a kernel gets a copy:
 // such a slot has no address (TensorSlot::data).
 

@@ -1,7 +1,7 @@
-// Arguments that a plan writes to and that share memory with other arguments of the call. The plan
-// was compiled for disjoint arguments. So such an argument is copied when the call begins, the
-// steps work on the copy, and its values are written back after the last step. Every argument is
-// then read as it was at entry, in whatever order the kernels run. Arguments of a call that may
+// Handles arguments that a plan writes to and that share memory with other arguments of the call.
+// The plan was compiled for disjoint arguments. So such an argument is copied when the call begins,
+// the steps work on the copy, and its values are written back after the last step. Every argument
+// is then read as it was at entry, in whatever order the kernels run. Arguments of a call that may
 // have to start again are copied for the same reason.
 
 #include "runtime/plan/InputOverlap.h"

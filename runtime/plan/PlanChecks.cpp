@@ -152,7 +152,7 @@ private:
     return Status::ok();
   }
 
-  /// Arguments and constants are in registers of their own before the first step.
+  /// Checks that each argument and constant has a separate register, filled before the first step.
   Status hold(uint32_t tensor) {
     if (tensor < isHeld.size() && isHeld[tensor]) {
       return wrong("tensor register " + std::to_string(tensor) + " is written twice");

@@ -13,8 +13,8 @@ using format::OutputKind;
 
 namespace {
 
-/// Smaller blocks come without page faults from any allocator. Larger ones would cost a page fault
-/// for every page in every call.
+/// Blocks of at least this size are cached. Any allocator reuses smaller ones without page faults;
+/// larger ones would cost a page fault for every page in every call.
 constexpr uint64_t kKeptBytes = 8 << 20;
 
 Status divisionByZero() { return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError"); }

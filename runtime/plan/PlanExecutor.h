@@ -80,8 +80,8 @@ struct RunState {
   /// For a plan that writes to arguments: all tensor arguments, by address.
   std::vector<ArgumentRange> ranges;
   std::vector<InputCopy> copies;
-  /// The call may start again as traced. Then it keeps all arguments, if it has to, with their
-  /// numbers, and the state of the generators.
+  /// The call may start again as traced. Then it keeps the state of the generators and, if needed,
+  /// all arguments with their numbers.
   bool mayRestart = false, keepsArguments = false;
   std::vector<std::pair<uint32_t, void *>> kept;
   std::shared_ptr<SavedRandom> random;
@@ -205,7 +205,7 @@ private:
   Status writeBack(RunState &state);
   Status ontoOriginal(RunState &state, TensorSlot &result);
   void dropCopies(RunState &state);
-  // Restart.cpp: calls whose operators do not keep the promises of their fake kernels.
+  // Restart.cpp: calls whose operators return other results than their fake kernels promise.
   void findPromises();
   void keepArguments(RunState &state);
   bool canRestart(const RunState &state) const;

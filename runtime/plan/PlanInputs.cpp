@@ -14,7 +14,7 @@ using format::InputKind;
 Status PlanExecutor::badInput(size_t number, const std::string &what) const {
   const format::Input *input = inputSpecs[number].source;
   std::string origin = input->origin() ? "; assumed by " + input->origin()->str() : "";
-  // The operator, the place and the beginning of the line of code, because a message is one line.
+  // The operator, the location and the beginning of the source line, because a message is one line.
   constexpr size_t kLongestOrigin = 100;
   if (origin.size() > kLongestOrigin) {
     origin.resize(kLongestOrigin - 3);

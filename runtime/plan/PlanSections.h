@@ -15,7 +15,7 @@ Status decodeSignature(const format::Plan &source, DecodedPlan &plan);
 /// Kernels and steps.
 Status decodeSteps(const format::Plan &source, DecodedPlan &plan);
 
-/// What the decoders of all sections share: the place for errors, and checks of register numbers.
+/// The base class of all decoders: the place for errors, and checks of register numbers.
 class PlanSection {
 public:
   PlanSection(const format::Plan &source, DecodedPlan &plan) : source(source), plan(plan) {}

@@ -17,8 +17,8 @@ struct WeightView {
   uint64_t bytes;
 };
 
-/// The weight for constant `number` of the plan, checked to lie inside of its bytes and to be what
-/// the plan expects.
+/// The weight for constant `number` of the plan. Checks that it is inside of the file's bytes and
+/// has the type that the plan expects.
 Result<WeightView> weightOf(const DecodedPlan &plan, uint32_t number);
 
 /// Whether constant `number` can be bound to a tensor like `view`: dtype, device, rank, sizes and

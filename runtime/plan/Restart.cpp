@@ -1,5 +1,5 @@
-// A call in which an operator returns another result than its fake kernel promised runs as it was
-// traced, from the start. So its arguments, their values and the generators must still be what they
+// If an operator returns another result than its fake kernel promised, the call starts again and
+// runs the traced graph. So its arguments, their values and the generators must still be what they
 // were at entry. An operator that keeps its promise in the first call of a plan is trusted from
 // then on: later calls free and overwrite arguments as the plan says.
 

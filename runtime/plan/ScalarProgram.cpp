@@ -72,8 +72,7 @@ double nanMin(double a, double b) { return std::isnan(a) || a < b ? a : b; }
 double nanMax(double a, double b) { return std::isnan(a) || a > b ? a : b; }
 
 int64_t toInteger(double value) {
-  // Out of range, the result of x86's cvttsd2si, so that the host agrees with eager on such a
-  // machine.
+  // Out of range, returns the result of x86's cvttsd2si, so that it agrees with eager on x86.
   if (!(value >= -9223372036854775808.0 && value < 9223372036854775808.0)) {
     return std::numeric_limits<int64_t>::min();
   }

@@ -76,8 +76,8 @@ SimtBackend::Extent SimtBackend::extentOf(uint32_t tensor, const KernelArguments
                                           TensorHost &host) const {
   const TensorType &type = plan->tensors[tensor];
   const TensorSlot &slot = arguments.tensors[tensor];
-  // The plan does not know the sizes of a result with a data-dependent shape; they are read from
-  // its tensor.
+  // The sizes of a result with a data-dependent shape are not in the plan; they are read from its
+  // tensor.
   bool isAsked = type.rank < 0 && slot.handle;
   TensorView seen = isAsked ? host.viewOf(slot.handle) : TensorView{};
   size_t rank = isAsked ? static_cast<size_t>(seen.rank) : type.sizes.size();

@@ -61,7 +61,7 @@ struct SimtActor {
   bool isPartner(uint32_t other) const {
     return other >= firstBlock && other - firstBlock < blocks;
   }
-  /// Whether an access by a thread in an epoch is ordered before this access.
+  /// Whether an access by that thread in that epoch is ordered before this access.
   bool isBehind(uint32_t otherBlock, uint32_t otherThread, uint32_t otherEpoch) const {
     return otherBlock == block ? otherThread == thread || otherEpoch < epoch
                                : isPartner(otherBlock) && otherEpoch < commonEpoch;

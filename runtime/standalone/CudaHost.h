@@ -64,7 +64,7 @@ public:
 
   /// Copies a tensor's storage to the device; the caller owns the reference.
   Result<HostTensor *> bring(const HostTensor &tensor);
-  /// Copies the memory under a device tensor, from its first element on, to host memory of the same
+  /// Copies the memory of a device tensor, from its first element on, to host memory with the same
   /// strides.
   Status fetch(const HostTensor &tensor, void *to);
 

@@ -13,7 +13,7 @@
 
 namespace frit {
 
-/// A loaded model as frit-run uses it.
+/// A loaded model for frit-run.
 struct Runner {
   std::function<Result<std::vector<Value>>(std::span<const Value>)> run;
   std::function<Statistics()> statistics;

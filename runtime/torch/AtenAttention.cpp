@@ -1,4 +1,4 @@
-// Attention that the runtime's own kernel computes for ATen.
+// Computes attention with the runtime's kernel instead of ATen's.
 
 #include "runtime/torch/AtenCall.h"
 
@@ -13,14 +13,14 @@
 
 namespace frit {
 
-/// The strides that ATen's result has: those of the query if its elements fill their memory.
+/// The strides of ATen's result: those of the query if its elements are dense in memory.
 static at::DimVector resultStrides(const c10::TensorImpl &query) {
   return query.is_non_overlapping_and_dense_default()
              ? at::DimVector(query.strides())
              : at::DimVector(at::infer_dense_strides(query.sizes(), query.strides()));
 }
 
-/// The first result; nullopt if the operands are for ATen.
+/// Returns the first result; nullopt if ATen has to compute it.
 std::optional<at::Tensor> AtenCall::runOwnAttention(RunState &state) const {
   if (!attention) {
     return std::nullopt;

@@ -228,7 +228,7 @@ bool mayBecome(const at::Tensor &tensor, c10::ScalarType wanted) {
          (at::isFloatingType(tensor.scalar_type()) && at::isFloatingType(wanted));
 }
 
-/// In what a result may differ from the plan (Artifact.fbs).
+/// How a result may differ from the plan (Artifact.fbs).
 constexpr int64_t kOwnDtypeAndSizes = 1, kOwnStrides = 2;
 
 /// Throws because a result differs from the trace.
@@ -408,7 +408,7 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     arguments.emplace_back(std::move(*own));
   } else if (std::optional<at::Tensor> first = runOwnAttention(state)) {
     arguments.emplace_back(std::move(*first));
-    arguments.emplace_back(); // nobody reads the second result
+    arguments.emplace_back(); // the second result has no reader
   } else if (std::optional<at::Tensor> own = runOwnConvolution(state)) {
     arguments.emplace_back(std::move(*own));
   } else {

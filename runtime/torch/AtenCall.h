@@ -78,7 +78,7 @@ private:
   std::vector<uint32_t> written;
   /// Results that are an argument or a view of one.
   std::vector<bool> resultsAlias;
-  /// The operator queries a tensor's size, stride or storage offset.
+  /// Whether the operator returns a tensor's size, stride or storage offset.
   bool asksLayout = false;
   std::optional<ProductCall> product;
   std::optional<AttentionCall> attention;

@@ -1,4 +1,4 @@
-// Convolutions that the runtime's own kernel computes for ATen, with what follows them.
+// Computes convolutions and their epilogues with the runtime's kernel instead of ATen's.
 
 #include "runtime/torch/AtenCall.h"
 
@@ -12,7 +12,7 @@
 
 namespace frit {
 
-/// The result; nullopt if the operands are for ATen.
+/// Returns the result; nullopt if ATen has to compute it.
 std::optional<at::Tensor> AtenCall::runOwnConvolution(RunState &state) const {
   if (!convolution) {
     return std::nullopt;
@@ -43,7 +43,7 @@ std::optional<at::Tensor> AtenCall::runOwnConvolution(RunState &state) const {
   return result;
 }
 
-/// What follows the convolution, with operators of ATen.
+/// Computes the epilogue of a convolution with operators of ATen.
 at::Tensor AtenCall::finishConvolution(at::Tensor result, RunState &state) const {
   auto tensor = [&](uint32_t reg) { return at::Tensor(tensorOf(state.tensors[reg].handle)); };
   auto channels = [&](uint32_t reg) { return tensor(reg).view({-1, 1, 1}); };

@@ -1,4 +1,4 @@
-// Products that the runtime's own kernel computes for ATen.
+// Computes matrix products with the runtime's kernel instead of ATen's.
 
 #include "runtime/torch/AtenCall.h"
 
@@ -11,7 +11,7 @@
 
 namespace frit {
 
-/// The result; nullopt if the operands are for ATen.
+/// Returns the result; nullopt if ATen has to compute it.
 std::optional<at::Tensor> AtenCall::runOwnProduct(RunState &state) const {
   if (!product) {
     return std::nullopt;

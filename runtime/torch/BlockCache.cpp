@@ -12,7 +12,7 @@ namespace frit {
 
 namespace {
 
-/// The size of a block is stored in front of it, in as many bytes as keep the alignment.
+/// The bytes of the header with a block's size; a multiple of the alignment.
 constexpr uint64_t kHeader = 64;
 /// More blocks than a call has live temporaries would be useless.
 constexpr size_t kMostBlocks = 64;
@@ -34,8 +34,8 @@ void *make(uint64_t bytes) {
   }
 }
 
-/// Lets the system take the pages of an unused block when it needs memory. Until it does, reusing
-/// them costs nothing.
+/// Lets the system take back the pages of an unused block when it needs memory. Until it does, the
+/// pages are reused without page faults.
 void offerPages(void *block, uint64_t bytes) {
   auto page = static_cast<uintptr_t>(sysconf(_SC_PAGESIZE));
   uintptr_t begin = (reinterpret_cast<uintptr_t>(block) + page - 1) / page * page;
@@ -60,7 +60,7 @@ void BlockCache::drop(size_t number) {
 
 void *BlockCache::take(uint64_t capacity) {
   std::lock_guard<std::mutex> guard(lock);
-  // The smallest block that fits, unless it is far larger; then it is left to others.
+  // Takes the smallest block that fits, unless it is far too large; then it is left to others.
   size_t best = kept.size();
   for (size_t number = 0; number < kept.size(); ++number) {
     uint64_t bytes = kept[number].bytes;
@@ -77,7 +77,7 @@ void *BlockCache::take(uint64_t capacity) {
     ++reuses;
     return block.start;
   }
-  // A new block must not raise the total above the most ever in use at once, so the oldest kept
+  // A new block must not raise the total above the most ever in use at once, so the oldest cached
   // blocks are freed.
   uint64_t allowed = std::max(most, used + capacity);
   while (!kept.empty() && used + keptSum + capacity > allowed) {

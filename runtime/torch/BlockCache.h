@@ -1,10 +1,11 @@
-// Large blocks of CPU memory for temporaries, kept from one call to the next. A fresh block of tens
+// Large blocks of CPU memory for temporaries, cached between calls. A fresh block of tens
 // of MiB costs a page fault for each of its pages, three times as long as filling it takes; blocks
 // of bucket size fit the next call too.
 //
-// This must not increase memory use. Kept and used blocks together never exceed the most that was
-// ever in use at once, and the system may take back the pages of kept blocks when it needs memory.
-// Blocks may outlive a call: a tensor whose storage is a block returns it when it is destroyed.
+// This must not increase memory use. Cached and used blocks together never exceed the most that was
+// ever in use at once, and the system may take back the pages of cached blocks when it needs
+// memory. Blocks may outlive a call: a tensor whose storage is a block returns it when it is
+// destroyed.
 
 #pragma once
 
@@ -24,13 +25,13 @@ public:
   /// A block of at least `capacity` bytes, 64-byte aligned; null if there is no memory left.
   void *take(uint64_t capacity);
   void give(void *block);
-  /// The same as a tensor's storage.
+  /// The same, as a tensor's storage.
   c10::DataPtr takeStorage(uint64_t capacity);
 
-  /// Frees all kept blocks.
+  /// Frees all cached blocks.
   void clear();
   uint64_t keptBytes();
-  /// How often a kept block was reused, and how often a new one was made.
+  /// How often a cached block was reused, and how often a new one was made.
   uint64_t reused() const { return reuses; }
   uint64_t made() const { return makes; }
 

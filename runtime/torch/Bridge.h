@@ -63,7 +63,7 @@ inline LazyBits lazyBitsOf(const c10::TensorImpl &impl) {
                                (impl.is_neg() ? kNegated : kPlain));
 }
 
-/// What the runtime sees of a tensor with this first element and these bits.
+/// The runtime's metadata of a tensor with this first element and these bits.
 TensorView makeView(const c10::TensorImpl &impl, void *data, LazyBits lazy);
 
 /// Sets bits only if they differ, because torch has no conjugates of real tensors.
@@ -78,8 +78,8 @@ inline void setLazyBits(c10::TensorImpl &impl, LazyBits bits) {
 /// it can.
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl);
 
-/// Sets `slot` to a tensor of the host and its first element. All tensors of torch enter registers,
-/// arguments and constants through this function.
+/// Sets `slot` to a tensor of the host and its first element. All tensors from torch (registers,
+/// arguments, constants) go through this function.
 inline void setSlot(TensorSlot &slot, at::TensorBase &&tensor) {
   slot.lazy = tensor.defined() ? lazyBitsOf(*tensor.unsafeGetTensorImpl()) : kPlain;
   slot.data =

@@ -2,9 +2,9 @@
 // call, and decides which to compile.
 //
 // A call looks up the number of its buckets. The first calls of a bucket are only counted; then the
-// bucket is wanted, and frit.sizes.specialize compiles for it in the background and installs the
+// bucket is requested, and frit.sizes.specialize compiles for it in the background and installs the
 // result between any two calls. Until then, or if compilation fails, there is no entry and the
-// executable for all sizes is used. Entries are never removed, so lookups need no lock.
+// generic executable runs. Entries are never removed, so lookups need no lock.
 
 #pragma once
 
@@ -47,7 +47,7 @@ public:
     return nullptr;
   }
 
-  /// Returns the next bucket that enough calls had, each only once.
+  /// Returns the next bucket with enough calls; each bucket is returned only once.
   std::optional<uint64_t> takeWanted() {
     return anyWanted.load(std::memory_order_relaxed) ? popWanted() : std::nullopt;
   }

@@ -187,7 +187,7 @@ Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device
 
 namespace {
 
-/// The memory under an argument that the call must not write to.
+/// The memory of an argument that the call must not write to.
 struct Untouched {
   c10::Storage storage;
   /// Bytes of it that the plan may write through other arguments.
@@ -400,8 +400,8 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
   if (graphs) {
     (*loaded)->captureGraphs(graphTensors, operators);
     if ((*loaded)->graphs) {
-      // All its calls are of one bucket. There are several graphs only if parameters change or
-      // sizes need separate graphs.
+      // All its calls have the same bucket. Several graphs are needed only if parameters change or
+      // if each size needs a separate graph.
       (*loaded)->graphs->setMostGraphs(4);
     }
   }

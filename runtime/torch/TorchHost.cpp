@@ -93,7 +93,7 @@ void *TorchHost::allocateRaw(format::Device device, uint64_t bytes) {
   try {
     return allocatorOf(device)->raw_allocate(std::max<uint64_t>(bytes, 1));
   } catch (...) {
-    // The executor words the error; torch's own message says no more.
+    // The executor writes the error message; torch's says no more.
     return nullptr;
   }
 }
@@ -206,7 +206,7 @@ Status TorchHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
   }
 }
 
-/// Resolves the span of memory under the tensor, so that it keeps the strides that kernels were
+/// Resolves the whole memory span of the tensor, so that it keeps the strides that kernels were
 /// compiled for, even if elements overlap.
 Status TorchHost::resolveTensor(const TensorSlot &source, TensorSlot &slot) {
   try {
@@ -268,7 +268,7 @@ bool TorchHost::showsKeptTensors() const {
 Status TorchHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
   try {
     at::Tensor to(tensorOf(destination.handle)), from(tensorOf(source.handle));
-    // ATen does not write to tensors with repeated elements, so these are written once.
+    // ATen does not write to tensors with repeated elements, so expanded dimensions are narrowed.
     for (int64_t dim = 0; dim != to.dim() && to.sizes() == from.sizes(); ++dim) {
       if (to.stride(dim) == 0 && to.size(dim) > 1) {
         to = to.narrow(dim, 0, 1);

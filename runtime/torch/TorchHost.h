@@ -69,7 +69,7 @@ GraphPool &graphPoolOfProcess();
 Status keepException();
 /// Rethrows the exception that keepException stored.
 [[noreturn]] void rethrowPending();
-/// The same status; for an exception that keepException stored, with its message.
+/// Returns the status, with the message of the exception if keepException stored one.
 Status inWords(Status status);
 
 } // namespace frit
