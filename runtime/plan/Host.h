@@ -133,6 +133,8 @@ public:
 /// each, possibly at the same time.
 using RangeBody = void (*)(void *argument, int64_t begin, int64_t end);
 
+struct KernelArguments;
+
 class TensorHost {
 public:
   virtual ~TensorHost() = default;
@@ -198,7 +200,7 @@ public:
   virtual bool releaseCachedMemory() { return false; }
 
   /// Called around a kernel, for profilers; the result of beginKernel is passed to endKernel.
-  virtual void *beginKernel(const char *) { return nullptr; }
+  virtual void *beginKernel(const KernelArguments &) { return nullptr; }
   virtual void endKernel(void *) {}
 
   /// Runs a range body (see RangeBody) and returns when all pieces are done.

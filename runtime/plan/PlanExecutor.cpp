@@ -443,8 +443,7 @@ Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
     }
   }
   state.kernelLaunches += 1;
-  const auto *name = decoded->source->kernels()->Get(site.kernel)->name();
-  void *span = host.beginKernel(name ? name->c_str() : "kernel");
+  void *span = host.beginKernel(arguments);
   Status status = backend.launch(arguments, host);
   if (lazy != kPlain && status.isOk()) {
     status = writeResolved(state);

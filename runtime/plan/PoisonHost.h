@@ -58,7 +58,9 @@ public:
   void restoreRandom(const SavedRandom &saved) override { inner.restoreRandom(saved); }
   void *currentStream() override { return inner.currentStream(); }
   bool releaseCachedMemory() override { return inner.releaseCachedMemory(); }
-  void *beginKernel(const char *name) override { return inner.beginKernel(name); }
+  void *beginKernel(const KernelArguments &arguments) override {
+    return inner.beginKernel(arguments);
+  }
   void endKernel(void *span) override { inner.endKernel(span); }
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override {
     inner.parallelFor(units, grain, body, argument);

@@ -4,12 +4,12 @@
 
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
+#include "runtime/torch/ProfilerSpan.h"
 
 #include <ATen/DimVector.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/ExpandUtils.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/record_function.h>
 
 namespace frit {
 
@@ -21,7 +21,8 @@ static at::DimVector resultStrides(const c10::TensorImpl &query) {
 }
 
 /// Returns the first result; nullopt if ATen has to compute it.
-std::optional<at::Tensor> AtenCall::runOwnAttention(RunState &state) const {
+std::optional<at::Tensor> AtenCall::runOwnAttention(const DecodedPlan &plan,
+                                                    RunState &state) const {
   if (!attention) {
     return std::nullopt;
   }
@@ -44,7 +45,8 @@ std::optional<at::Tensor> AtenCall::runOwnAttention(RunState &state) const {
   if (strides[3] != 1 && work->depth != 1) {
     return std::nullopt;
   }
-  RECORD_FUNCTION("frit::attention", c10::ArrayRef<const c10::IValue>());
+  const uint32_t operands[] = {attention->query, attention->key, attention->value, attention->mask};
+  auto span = beginCallSpan("frit::attention", plan, *source, state, operands);
   at::Tensor result(at::detail::empty_strided_cpu(query.sizes(), strides, c10::kFloat));
   work->result = result.mutable_data_ptr<float>();
   work->resultStrides = {strides[0], strides[1], strides[2]};

@@ -404,12 +404,12 @@ CallTraits AtenCall::traitsOf(const c10::OperatorHandle &handle) {
 Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
   count.fetch_add(1, std::memory_order_relaxed);
   torch::jit::Stack arguments;
-  if (std::optional<at::Tensor> own = runOwnProduct(state)) {
+  if (std::optional<at::Tensor> own = runOwnProduct(plan, state)) {
     arguments.emplace_back(std::move(*own));
-  } else if (std::optional<at::Tensor> first = runOwnAttention(state)) {
+  } else if (std::optional<at::Tensor> first = runOwnAttention(plan, state)) {
     arguments.emplace_back(std::move(*first));
     arguments.emplace_back(); // the second result has no reader
-  } else if (std::optional<at::Tensor> own = runOwnConvolution(state)) {
+  } else if (std::optional<at::Tensor> own = runOwnConvolution(plan, state)) {
     arguments.emplace_back(std::move(*own));
   } else {
     arguments = stack;

@@ -64,9 +64,9 @@ private:
     int32_t length;
   };
 
-  std::optional<at::Tensor> runOwnProduct(RunState &state) const;
-  std::optional<at::Tensor> runOwnAttention(RunState &state) const;
-  std::optional<at::Tensor> runOwnConvolution(RunState &state) const;
+  std::optional<at::Tensor> runOwnProduct(const DecodedPlan &plan, RunState &state) const;
+  std::optional<at::Tensor> runOwnAttention(const DecodedPlan &plan, RunState &state) const;
+  std::optional<at::Tensor> runOwnConvolution(const DecodedPlan &plan, RunState &state) const;
   at::Tensor finishConvolution(at::Tensor result, RunState &state) const;
 
   const format::Aten *source;

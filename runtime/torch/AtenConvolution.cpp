@@ -4,16 +4,17 @@
 
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
+#include "runtime/torch/ProfilerSpan.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/clamp.h>
-#include <ATen/record_function.h>
 
 namespace frit {
 
 /// Returns the result; nullopt if ATen has to compute it.
-std::optional<at::Tensor> AtenCall::runOwnConvolution(RunState &state) const {
+std::optional<at::Tensor> AtenCall::runOwnConvolution(const DecodedPlan &plan,
+                                                      RunState &state) const {
   if (!convolution) {
     return std::nullopt;
   }
@@ -33,7 +34,7 @@ std::optional<at::Tensor> AtenCall::runOwnConvolution(RunState &state) const {
   if (!work || !isConvolutionFaster(*work, convolutionLanes())) {
     return std::nullopt;
   }
-  RECORD_FUNCTION("frit::convolution", c10::ArrayRef<const c10::IValue>());
+  auto span = beginCallSpan("frit::convolution", plan, *source, state, registers);
   at::Tensor result(at::detail::empty_cpu(
       {work->images, work->outputs, work->resultHeight, work->resultWidth}, c10::kFloat,
       /*pin_memory=*/false, c10::MemoryFormat::ChannelsLast));

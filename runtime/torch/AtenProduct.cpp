@@ -4,15 +4,15 @@
 
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
+#include "runtime/torch/ProfilerSpan.h"
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/record_function.h>
 
 namespace frit {
 
 /// Returns the result; nullopt if ATen has to compute it.
-std::optional<at::Tensor> AtenCall::runOwnProduct(RunState &state) const {
+std::optional<at::Tensor> AtenCall::runOwnProduct(const DecodedPlan &plan, RunState &state) const {
   if (!product) {
     return std::nullopt;
   }
@@ -30,7 +30,8 @@ std::optional<at::Tensor> AtenCall::runOwnProduct(RunState &state) const {
       !isProductFaster(work->form, work->rows, work->columns, work->depth, productLanes())) {
     return std::nullopt;
   }
-  RECORD_FUNCTION("frit::product", c10::ArrayRef<const c10::IValue>());
+  const uint32_t operands[] = {product->left, product->right, product->added};
+  auto span = beginCallSpan("frit::product", plan, *source, state, operands);
   at::Tensor result(at::detail::empty_cpu({work->rows, work->columns}, c10::kFloat));
   work->result = result.mutable_data_ptr<float>();
   work->resultStride = work->columns;

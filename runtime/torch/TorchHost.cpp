@@ -5,13 +5,13 @@
 #include "runtime/torch/BlockCache.h"
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
+#include "runtime/torch/ProfilerSpan.h"
 
 #include <ATen/Context.h>
 #include <ATen/EmptyTensor.h>
 #include <ATen/SavedTensorHooks.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/empty_strided.h>
-#include <ATen/record_function.h>
 #include <c10/core/CPUAllocator.h>
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
@@ -375,14 +375,8 @@ void TorchHost::restoreRandom(const SavedRandom &saved) {
   }
 }
 
-void *TorchHost::beginKernel(const char *name) {
-  auto callbacks = at::getStepCallbacksUnlessEmpty(at::RecordScope::FUNCTION);
-  if (!callbacks) {
-    return nullptr;
-  }
-  auto *span = new at::RecordFunction(std::move(*callbacks));
-  span->before(name);
-  return span;
+void *TorchHost::beginKernel(const KernelArguments &arguments) {
+  return beginKernelSpan(plan, arguments).release();
 }
 
 void TorchHost::endKernel(void *span) { delete static_cast<at::RecordFunction *>(span); }

@@ -42,7 +42,7 @@ public:
   std::shared_ptr<SavedRandom> saveRandom(int32_t gpu) override;
   void restoreRandom(const SavedRandom &saved) override;
   void note(const std::string &message) override;
-  void *beginKernel(const char *name) override;
+  void *beginKernel(const KernelArguments &arguments) override;
   void endKernel(void *span) override;
   void *currentStream() override;
   bool releaseCachedMemory() override;

@@ -105,7 +105,9 @@ class Explanation:
         if ran:
             temporaries, peak = (max(graph[key] for graph in ran) for key in ("temporary_bytes", "peak_bytes"))
             moves = _moves(self.graphs)
-            lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {in_bytes(peak)} at the peak with results{moves}")
+            predicted = max((graph.get("peak_of_plan", 0) for graph in ran), default=0)
+            shown = f"{in_bytes(peak)} at the peak with results" + (f" ({in_bytes(predicted)} predicted)" if predicted else "")
+            lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {shown}{moves}")
         return "\n".join(lines)
 
     def __str__(self):

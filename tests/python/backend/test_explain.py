@@ -1,6 +1,7 @@
 """The summary of frit.explain: what the first lines say, and what is folded below them."""
 
 import json
+import re
 
 import torch
 
@@ -23,6 +24,7 @@ def test_the_first_lines_sum_up_all_graphs():
     assert where.startswith(f"graph break at test_explain.py:{line} in broken: torch._dynamo.graph_break() (Call to `torch._dynamo.graph_break()`")
     assert compiled.startswith("compiled in ") and "codegen " in compiled and "cache" not in compiled
     assert memory.startswith("memory of the largest graph: ") and memory.endswith(" of arguments and results") and "a call moves " in memory
+    assert re.search(r"B at the peak with results \(\d+ B predicted\)", memory), memory
     assert str(explanation).startswith(explanation.summary() + "\n\n")
     assert json.loads(explanation.to_json())["breaks"] == explanation.breaks and len(explanation.breaks) == 1
 

@@ -119,14 +119,61 @@ def test_phases_are_events_of_torchs_trace(tmp_path):
     assert facts["graph"] == "graph0_inference" and facts["kernels"] == 1 and facts["phases_ms"]["import"] > 0
 
 
+def has_own_kernels():
+    return torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512")
+
+
+def profiled(function, *inputs, path=None, **how):
+    """The events of frit's in one call; with a path, and in the chrome trace that is written there: name -> arguments."""
+    compiled = torch.compile(function, backend="frit")
+    with torch.no_grad():
+        compiled(*inputs)
+        with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], **how) as profile:
+            compiled(*inputs)
+    events = [event for event in profile.events() if event.name.startswith("frit")]
+    if path is None:
+        return events
+    profile.export_chrome_trace(str(path / "trace.json.gz"))
+    with gzip.open(path / "trace.json.gz", "rt") as file:
+        return events, {event["name"]: event.get("args", {}) for event in json.load(file)["traceEvents"] if event.get("name", "").startswith("frit")}
+
+
 def test_kernels_are_events_of_the_profiler(tmp_path):
-    compiled = torch.compile(lambda x: (x * 2 + 1).softmax(-1), backend="frit")
-    x = torch.randn(8, 16)
-    compiled(x)
-    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], record_shapes=True) as profile:
-        compiled(x)
-    (kernel,) = [event for event in profile.events() if event.name.startswith("frit_")]
-    assert "softmax" in kernel.name or "mul" in kernel.name
-    profile.export_chrome_trace(str(tmp_path / "trace.json.gz"))
-    with gzip.open(tmp_path / "trace.json.gz", "rt") as file:
-        assert kernel.name in {event.get("name") for event in json.load(file)["traceEvents"]}
+    def function(table, w):
+        y = (table["x"] @ w) * 2 + 1
+        return y.softmax(-1).sum(0)
+
+    events, traced = profiled(function, {"x": torch.randn(8, 32)}, torch.randn(32, 16), path=tmp_path, record_shapes=True)
+    first = function.__code__.co_firstlineno
+    kernels = [event for event in events if event.name.startswith("frit_")]
+    if has_own_kernels():
+        (product,) = [event for event in events if event.name == "frit::product"]
+        # torch writes strings into a trace as they are, so there are no quotation marks in them.
+        assert product.input_shapes == [[8, 32], [32, 16]]
+        assert product.kwinputs["source"] == f"test_phases.py:{first + 1} in function: y = (table['x'] @ w) * 2 + 1"
+    # Operands, then results, which lie in bare memory.
+    assert [kernel.input_shapes for kernel in kernels] == [[[8, 16], [8], [8]], [[8, 16], [8], [8], [16]]]
+    last = kernels[-1]
+    assert last.name.startswith("frit_") and last.kwinputs["source"].endswith(f"test_phases.py:{first + 2} in function: return y.softmax(-1).sum(0)")
+    shown = traced[kernels[0].name]
+    assert shown["Input Dims"] == [[8, 16], [8], [8]] and shown["Input Strides"] == [[16, 1], [1], [1]] and set(shown["Input type"]) == {"float"}
+    assert shown["source"] == kernels[0].kwinputs["source"]
+
+
+def test_attention_and_convolutions_of_the_runtime_have_shapes():
+    def function(q, x, kernel):
+        return torch.nn.functional.scaled_dot_product_attention(q, q, q), torch.nn.functional.conv2d(x, kernel)
+
+    q, image, kernel = torch.randn(1, 2, 16, 64), torch.randn(1, 16, 9, 9), torch.randn(32, 16, 3, 3)
+    if not has_own_kernels():
+        pytest.skip("the runtime's kernels want AVX2")
+    events = {event.name: event for event in profiled(function, q, image, kernel, record_shapes=True)}
+    assert events["frit::attention"].input_shapes == [[1, 2, 16, 64]] * 3
+    assert events["frit::convolution"].input_shapes[:2] == [[1, 16, 9, 9], [32, 16, 3, 3]]
+    for name in ("frit::attention", "frit::convolution"):
+        assert "in function: return torch.nn.functional.scaled_dot" in events[name].kwinputs["source"]
+
+
+def test_events_without_shapes_have_only_names():
+    for event in profiled(lambda x: (x * 2).softmax(-1), torch.randn(8, 16)):
+        assert event.input_shapes == [] and event.kwinputs == {}
