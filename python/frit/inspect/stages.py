@@ -5,7 +5,7 @@ import os
 import re
 
 from ..errors import FritError
-from . import work
+from ..roofline import work
 from .memory import timeline
 from .reader import read, read_file
 from .traffic import Traffic

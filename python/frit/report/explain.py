@@ -14,9 +14,11 @@ import tempfile
 from .. import backend as _backend
 from ..modes import cuda_graphs
 from ..modes.cuda_graphs import in_bytes
+from ..roofline import points as roofline
+from ..roofline import timing
 from ..sizes.buckets import waste
 from ..sizes.specialize import wait_for_background
-from . import hints, roofline, timing
+from . import hints
 from .collected import Collected, breaks_of
 from .recompiles import Watch, sizes_of
 
@@ -64,7 +66,7 @@ class Explanation:
         return roofline.machine_of(self._anatomies)
 
     def machine(self):
-        """What the device of the graphs can do, measured at the first call (`inspect.machine.Machine`); None if it is not here."""
+        """What the device of the graphs can do, measured at the first call (`roofline.machine.Machine`); None if it is not here."""
         return self._machine
 
     def roofline(self):

@@ -7,9 +7,9 @@ from ..modes.cuda_graphs import in_bytes
 from ..pages.chart import memory
 from ..pages.drawing import MOST_BOXES, Box, draw, figure, legend
 from ..pages.text import BREAK, code, element, folded, join, page, table
+from ..roofline import section
+from ..roofline.points import in_count, in_time, points_of
 from ..sizes.buckets import waste
-from . import roofs
-from .roofline import in_count, in_time, points_of
 
 
 def write(explanation, path, note=""):
@@ -94,7 +94,7 @@ def _graph(number, graph, anatomy, device):
         return element("section", *parts, element("p", f"It runs as it was traced, operator by operator: {graph['whole_graph']}"))
     if anatomy:
         points = points_of(graph["name"], anatomy, device)
-        parts += [_drawing(number, anatomy), _memory(anatomy), roofs.section(number, points, anatomy, device)]
+        parts += [_drawing(number, anatomy), _memory(anatomy), section.section_of(number, points, anatomy, device)]
         parts += [element("h3", "Kernels by the bytes they move"), *_kernels(number, graph, anatomy, points)]
     parts += [_calls(graph, anatomy), _sizes(graph, anatomy), _guards(graph), _phases(graph)]
     if anatomy:

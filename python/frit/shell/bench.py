@@ -91,7 +91,7 @@ def step_times(model, inputs, calls, traffic, target):
     """Number of a step -> its mean microseconds, from torch's profiler."""
     from torch.profiler import ProfilerActivity, profile
 
-    from ..report.timing import steps_of
+    from ..roofline.timing import steps_of
 
     activities = [ProfilerActivity.CPU] + [ProfilerActivity.CUDA] * any(getattr(one, "is_cuda", False) for one in inputs)
     with profile(activities=activities) as found:

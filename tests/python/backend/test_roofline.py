@@ -9,11 +9,12 @@ import torch
 from test_reports import page_of
 
 import frit
-from frit.inspect import machine, stages, work
-from frit.inspect.machine import Machine
+from frit.inspect import stages
 from frit.pages.roof import Dot, roofline
-from frit.report.roofline import in_count, in_time
-from frit.report.timing import steps_of
+from frit.roofline import machine, work
+from frit.roofline.machine import Machine
+from frit.roofline.points import in_count, in_time
+from frit.roofline.timing import steps_of
 
 #: A machine of round numbers: 1 GB a second, 4 GB from its 64 KiB of caches, 8 G operations.
 ROUND = Machine("round", "nothing", 1e9, 4e9, 64 << 10, 8e9)

@@ -2,7 +2,7 @@
 
 from dataclasses import asdict, dataclass
 
-from ..inspect import machine
+from . import machine
 
 
 @dataclass

@@ -1,18 +1,18 @@
 """The part of a page that shows kernels and calls under the roofs of the machine."""
 
-from ..inspect.work import FUNCTION
 from ..modes.cuda_graphs import in_bytes
 from ..pages.drawing import legend
 from ..pages.roof import Dot, roofline
 from ..pages.text import element, folded, join, table
-from .roofline import in_count, in_time
+from .points import in_count, in_time
+from .work import FUNCTION
 
 #: Rows that are shown at once; the others are folded.
 _ROWS = 12
 _HEAD = ["", "kernel or call", "launches", "operations", "bytes", "per byte", "bound by", "at least", "measured", "of the bound"]
 
 
-def section(number, points, anatomy, device):
+def section_of(number, points, anatomy, device):
     """Picture and table of a graph's Points; `number` is the graph's on the page."""
     index = {kernel["name"]: place for place, kernel in enumerate(anatomy.plan["kernels"])}
     links = {point.name: f"#k{number}-{index[point.name]}" for point in points if point.kind == "kernel" and point.name in index}

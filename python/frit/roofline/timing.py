@@ -2,7 +2,7 @@
 
 import torch
 
-from .roofline import points_of
+from .points import points_of
 
 #: What runs an operator of ATen in a kernel of the runtime.
 _OWN = {"frit::product", "frit::attention", "frit::convolution"}
