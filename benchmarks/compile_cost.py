@@ -1,12 +1,13 @@
-"""What one graph costs to compile, in a process of its own: cold with its code loaded, and from the disk cache.
+"""Measures the compile time of one graph in a separate process: cold with its code loaded, and from the disk cache.
 
     python -m benchmarks.compile_cost NAME [--device cuda] [--small] [--rounds N]
 
-Cold: every cache off, in a process that has compiled something else before; from AOTAutograd's call of frit to the callable, and what the
-first call takes beyond the second, which is where a GPU's code is made and loaded. Warm: the same from the disk, without the first call.
-Medians of the rounds, all samples kept. `same_bucket` compiles a graph for sizes that vary and counts what another size of its bucket compiles.
+Cold: all caches are off, and the process has compiled another graph before. The figure is the time from AOTAutograd's call of frit until it
+returns the callable, plus the excess of the first call over the second, since GPU code is made and loaded in the first call. Warm: the
+same with the graph on disk, without the first call. Figures are medians of the rounds; all samples are stored. `same_bucket` compiles a graph
+with dynamic sizes and counts the compilations for other sizes of the same bucket.
 
-torch reads TORCHINDUCTOR_FORCE_DISABLE_CACHES once, and with it set nothing is warm: the process needs it to be 0.
+torch reads TORCHINDUCTOR_FORCE_DISABLE_CACHES once, and if it is set nothing is warm: it must be 0 in this process.
 """
 
 import argparse
@@ -28,7 +29,7 @@ def _cpu(function):
     return lambda s: (function, [s.randn(s.rows(4096), s.columns(4096), dtype=torch.float32)])
 
 
-#: What every processor core of a machine is measured with.
+#: The graphs that are measured on all cores of a CPU.
 CPU = {
     "cpu_gelu": _cpu(F.gelu),
     "cpu_softmax": _cpu(lambda x: torch.softmax(x, -1)),
@@ -37,7 +38,7 @@ CPU = {
 
 
 def twenty(s):
-    """A graph of twenty kernels, no two alike: each has a tensor of its own size."""
+    """A graph of twenty different kernels: each has a tensor of another size."""
     kinds = (lambda x: torch.softmax(x, -1), lambda x: F.layer_norm(x, (x.shape[-1],)), lambda x: x.sum(0), lambda x: F.gelu(x).amax(-1))
 
     def function(*tensors):
@@ -54,7 +55,7 @@ def make(name, device, small):
 
 
 class _Watched:
-    """frit's backend with a clock: what a compilation took and what the first call of its result."""
+    """frit's backend with timers for compilations and for calls of their results."""
 
     def __init__(self, device):
         from frit import backend
@@ -86,7 +87,7 @@ class _Watched:
         return watched
 
     def round(self, function, arguments):
-        """(ms of compiling, ms that the first call takes beyond the second)."""
+        """Returns (ms of compiling, ms of the first call minus the second)."""
         from torch._dynamo.utils import counters
 
         torch.compiler.reset()
@@ -102,12 +103,12 @@ class _Watched:
 
 
 def cost(name, device="cuda", small=False, rounds=5):
-    """{"kernels", "cold_ms", "warm_ms", "samples"} of a graph; the caches it uses are its own."""
+    """Returns {"kernels", "cold_ms", "warm_ms", "samples"} of a graph, measured with temporary caches."""
     from torch._dynamo.utils import counters
 
     watched = _Watched(device)
     function, arguments = make(name, device, small)
-    kept = {name: os.environ.get(name) for name in ("FRIT_CACHE", "FRIT_CACHE_DIR")}
+    saved = {name: os.environ.get(name) for name in ("FRIT_CACHE", "FRIT_CACHE_DIR")}
     try:
         caches = torch.compiler.config.patch(force_disable_caches=False), torch._functorch.config.patch(enable_autograd_cache=False)
         with tempfile.TemporaryDirectory() as folder, caches[0], caches[1]:
@@ -123,14 +124,14 @@ def cost(name, device="cuda", small=False, rounds=5):
                 if not counters["frit"]["cache_hits"]:
                     raise RuntimeError(f"the graph was not found in the cache that it had just been written to: {dict(counters['frit'])}")
     finally:
-        for variable, value in kept.items():
+        for variable, value in saved.items():
             os.environ.pop(variable, None) if value is None else os.environ.update({variable: value})
     return {"kernels": kernels, "cold_ms": statistics.median(map(sum, cold)), "warm_ms": statistics.median(ms for ms, _ in warm),
             "samples": {"compiled, code loaded": cold, "from the disk, code loaded": warm}}  # fmt: skip
 
 
 def same_bucket(device="cuda"):
-    """How often a graph for sizes that vary is compiled again for another size of the same bucket."""
+    """Counts how often a graph with dynamic sizes is recompiled for another size of the same bucket."""
     from torch._dynamo.utils import counters
 
     torch.compiler.reset()

@@ -1,14 +1,14 @@
-"""What compilers add to a first call.
+"""Measures what compilers add to a first call.
 
     python -m benchmarks.compile_times [--without-inductor] [--rounds 9] [PROGRAM ...]
 
-One process a program takes first calls of `aot_eager` and frit in turns, after `torch.compiler.reset()`, with every
-cache off: both do the same tracing, so what is between them is the compiler. The first round is cold (code of the
-libraries that nothing has run yet); figures are minima over all rounds, which is what a busy machine disturbs least,
-and every sample is in the JSON. Inductor keeps what it has loaded for the life of a process, so each of its samples
-is a process of its own. Two long tracings differ by tens of milliseconds of noise, by less in processor time, so
-the difference is shown in both. Beside it stands what is spent inside frit itself: wall and CPU time of its backend
-from the captured graph to the loaded code, and the compiler's own phases.
+One process per program measures first calls of `aot_eager` and frit in turns, after `torch.compiler.reset()`, with all
+caches off. Both do the same tracing, so the difference is the compiler's time. The first round is cold (library code
+has not run yet). Figures are minima over all rounds, which other load disturbs least, and every sample is in the JSON.
+Inductor caches loaded code for the life of a process, so each of its samples needs a separate process. Long traces
+differ by tens of milliseconds of noise, by less in CPU time, so the difference is shown in both. The table also shows
+the time inside frit: wall and CPU time of its backend from the captured graph to the loaded code, and the compiler's
+phases.
 """
 
 import argparse
@@ -35,7 +35,7 @@ print(json.dumps(compile_times.samples(**json.loads(sys.argv[1]))))
 
 
 def samples(program, backends, scale, rounds, seconds):
-    """First calls in this process, in turns: milliseconds by backend, and what frit says of itself."""
+    """Measures first calls in this process, in turns: milliseconds by backend, and the times that frit reports."""
     program = programs()[program]
     inside = _inside_frit() if "frit" in backends else None
     x = torch.ones(8, requires_grad=True)
@@ -65,7 +65,7 @@ def samples(program, backends, scale, rounds, seconds):
 
 
 def _inside_frit():
-    """A tally of the time in frit's backend, filled by every compilation from now on."""
+    """Returns a counter of the time in frit's backend, to which every later compilation adds."""
     import frit.backend
 
     tally = collections.Counter()
@@ -94,12 +94,12 @@ def _in_a_process(**arguments):
         [sys.executable, "-c", _SAMPLES, json.dumps(arguments)], env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
-        raise RuntimeError((done.stderr.strip().splitlines() or ["ended without a word"])[-1])
+        raise RuntimeError((done.stderr.strip().splitlines() or ["ended without a message"])[-1])
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def compile_times(name, *, scale="demo", rounds=9, seconds=60.0, inductor_samples=1):
-    """The figures of one program; Inductor's are missing where it was not asked for or failed."""
+    """Returns the figures of one program; Inductor's are missing if it was not requested or failed."""
     taken = _in_a_process(program=name, backends=["aot_eager", "frit"], scale=scale, rounds=rounds, seconds=seconds)
     for _ in range(inductor_samples):
         try:
@@ -112,7 +112,7 @@ def compile_times(name, *, scale="demo", rounds=9, seconds=60.0, inductor_sample
 
 
 def figures(taken):
-    """Minima, what is beyond `aot_eager`, per kernel and against Inductor."""
+    """Computes minima and the excess over `aot_eager`, per kernel and compared with Inductor."""
     calls = {backend: all_of for backend, all_of in taken["calls"].items() if all_of}
     least = {backend: min(all_of) for backend, all_of in calls.items()}
     beyond = {backend: ms - least["aot_eager"] for backend, ms in least.items() if backend != "aot_eager"}
@@ -158,11 +158,11 @@ def columns():
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", help="where the JSON goes; standard output gets the table either way")
+    parser.add_argument("--output", help="path of the JSON; the table is always printed")
     parser.add_argument("--without-inductor", action="store_true")
     parser.add_argument("--inductor-samples", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=9)
-    parser.add_argument("--seconds", type=float, default=60.0, help="no further round of a program after this long")
+    parser.add_argument("--seconds", type=float, default=60.0, help="start no further round of a program after this time")
     parser.add_argument("--scale", default="demo", choices=["demo", "test"])
     parser.add_argument("programs", nargs="*", help="parts of program names; all of the demo by default")
     chosen = parser.parse_args(arguments)

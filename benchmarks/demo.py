@@ -16,7 +16,7 @@ from .programs import programs
 
 
 def measured(program, backends, scale, seconds):
-    """One row of the table: eager first, then each backend; one of the others that cannot compile the program is named, not measured."""
+    """Returns one row of the table: eager first, then each backend. A backend other than frit that cannot compile the program is only named."""
     contenders = [measure.Contender(program, None, scale)]
     results = [contenders[0].start()]
     kernels, failed = None, {}
@@ -47,7 +47,7 @@ def measured(program, backends, scale, seconds):
 
 
 def columns(backends):
-    """What the table shows, given the backends measured."""
+    """Returns the columns of the table for these backends."""
 
     def number(value, form="{:.2f}"):
         return "-" if value is None else form.format(value)
@@ -79,7 +79,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compare", action="append", default=[], choices=["inductor", "aot_eager"])
     parser.add_argument("--scale", default="demo", choices=["demo", "test"])
-    parser.add_argument("--seconds", type=float, default=0.5, help="measuring time per contender and program")
+    parser.add_argument("--seconds", type=float, default=0.5, help="measurement time per contender and program")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("programs", nargs="*", help="parts of program names; all by default")
     chosen = parser.parse_args(arguments)
@@ -110,7 +110,7 @@ def main(arguments=None):
 
 
 def bars(sizes, width=60):
-    """A plot in characters: one bar a contender, to scale."""
+    """Plots one bar of characters for each contender, to scale."""
     largest = max(sizes.values()) or 1
     return "\n".join(
         f"  {name:<9} {'#' * max(1, round(width * size / largest))} {size / 2**20:.1f} MiB" for name, size in sizes.items()

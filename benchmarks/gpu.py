@@ -2,12 +2,12 @@
 
     python -m benchmarks.gpu [--output FILE.json] [--seconds S] [--parts kernels host compile cpu] [--resume] [NAME ...]
 
-The kernels are those of `gpu_kernels.py`, then what a call costs the host (1, 4 and 20 kernels of 4 KB), what compilation costs
-(`compile_cost.py`) and three kernels of the CPU. Bytes are the mandatory traffic: every input read once, every result written once; the
-denominator is the better of a device-to-device copy and torch's own copy kernel in the same run. Before every call the L2 is overwritten,
-then filled with what nobody has to write back, and the device is kept busy until the host has sent everything: what is timed is the device.
-A contender that fails is a row of the table, not the end of it; `--output` is rewritten after every row, and a table is written beside it.
-`--resume` leaves out what that file has: a run can be made in parts. The figures are judged by `verdict.py`.
+Measures the kernels of `gpu_kernels.py`, the host time of a call (1, 4 and 20 kernels of 4 KB), compile times (`compile_cost.py`) and three
+CPU kernels. Bytes are the minimum traffic: every input read once, every result written once. Bandwidth is given as a share of the better of
+a device-to-device copy and torch's copy kernel in the same run. Before every call the L2 is overwritten, then filled with clean lines, and
+the device is kept busy until the host has submitted everything, so that only device time is measured. A contender that fails is a row of the
+table, and the run continues. `--output` is rewritten after every row, and a table is written next to it. `--resume` skips rows that this
+file already has, so a run can be made in parts. `verdict.py` compares the figures with their targets.
 """
 
 import argparse
@@ -31,12 +31,12 @@ CONTENDERS = {
 }
 PARTS = ("kernels", "host", "compile", "cpu")
 COMPILED = (*verdict.SINGLE_KERNELS, "twenty", "llama_block", "same_bucket")
-#: Longer than the host needs to send what is timed.
+#: Longer than the host needs to submit a timed call.
 BUSY_CYCLES = 2_000_000
 
 
 def _flush():
-    """Overwrites the L2, whatever its size, then reads as much, so that what is timed does not write back for the flush."""
+    """Overwrites the L2, whatever its size, then reads as much, so that the timed call does not write back lines of the flush."""
     if not hasattr(_flush, "memory"):
         properties = torch.cuda.get_device_properties(torch.cuda.current_device())
         size = 2 * getattr(properties, "L2_cache_size", 1 << 26)
@@ -47,7 +47,7 @@ def _flush():
 
 
 def _time(call):
-    """Milliseconds of the device for one call."""
+    """Returns the device time of one call in milliseconds."""
     start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
     _flush()
     torch.cuda._sleep(BUSY_CYCLES)
@@ -59,7 +59,7 @@ def _time(call):
 
 
 def _rounds(calls, seconds, time_one=_time):
-    """Medians, in the unit of `time_one`; at least 20 rounds, every contender in each."""
+    """Returns medians, in the unit of `time_one`, of at least 20 rounds with every contender in each."""
     for call in calls.values():
         for _ in range(3):
             call()
@@ -77,7 +77,7 @@ def _capability():
 
 
 def driver_version():
-    """Of the GPU's driver; empty where nobody says it."""
+    """Returns the version of the GPU's driver; empty if it is unknown."""
     try:
         command = ["nvidia-smi", "--query-gpu=driver_version", "--format=csv,noheader"]
         return subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout.split()[0]
@@ -91,7 +91,7 @@ def driver_version():
 
 
 def copy_bandwidth(seconds):
-    """GB/s of one GiB, read and written."""
+    """Returns the GB/s, read and written, of copying one GiB."""
     source = torch.empty(1 << 30, device="cuda", dtype=torch.uint8).random_()
     target = torch.empty_like(source)
     words, result = source.view(torch.int64), target.view(torch.int64)
@@ -104,14 +104,14 @@ def tensors_of(values):
 
 
 def bytes_of(kernel, arguments, results):
-    """What must be moved: every argument read once, every result written once, unless the kernel says otherwise."""
+    """Returns the minimum traffic: every argument read once, every result written once, unless the kernel defines `moved`."""
     if kernel.moved:
         return kernel.moved(arguments, results)
     return sum(t.numel() * t.element_size() for t in tensors_of([arguments, results]))
 
 
 def error_of(actual, expected):
-    """How far results are from eager's, in units of eager's largest number."""
+    """Returns the largest difference from eager's results, relative to eager's largest number."""
     worst = 0.0
     for a, e in zip(tensors_of(actual), tensors_of(expected)):
         if a.shape != e.shape or a.dtype != e.dtype:
@@ -122,7 +122,7 @@ def error_of(actual, expected):
 
 
 def launches(call):
-    """Kernels that one call runs on the device, as the driver's own tracing tells."""
+    """Counts the kernels that one call runs on the device, with the driver's tracing."""
     call()
     torch.cuda.synchronize()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CUDA]) as profile:
@@ -174,7 +174,7 @@ def measure(kernel, seconds):
 
 
 def host_cost(count, seconds):
-    """Microseconds of the host for a call of `count` kernels, eight calls in a row, waiting outside of the clock."""
+    """Returns the host's microseconds for a call of `count` kernels: eight calls in a row, without the final wait."""
     function, arguments = gpu_kernels.tiny(count, "cuda")
     row = {"errors": {}, "first_call_s": {}, "distance": {}, "kernels": count}
     calls = _contenders(function, arguments, function(*arguments), False, row)
@@ -193,7 +193,7 @@ def host_cost(count, seconds):
 
 
 def compilation(name, device="cuda", small=False, limit=240):
-    """What a graph costs to compile, of a new process; its last words where it failed."""
+    """Measures the compile time of a graph in a new process; returns its last line of standard error if it failed."""
     command = [sys.executable, "-W", "ignore", "-m", "benchmarks.compile_cost", name, f"--device={device}", *(["--small"] if small else [])]
     environment = dict(os.environ, TORCHINDUCTOR_FORCE_DISABLE_CACHES="0", CUDA_CACHE_DISABLE="1")
     root = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
@@ -207,7 +207,7 @@ def compilation(name, device="cuda", small=False, limit=240):
 
 
 def cpu_kernel(name, seconds, small=False):
-    """Eager, Inductor and frit on all cores of the processor, in turns, with what frit took to compile it."""
+    """Measures eager, Inductor and frit on all cores of the CPU, in turns, and frit's compile time."""
     function, arguments = compile_cost.make(name, "cpu", small)
     row = {"errors": {}, "first_call_s": {}, "distance": {}}
     calls = _contenders(function, arguments, function(*arguments), False, row)
@@ -216,14 +216,14 @@ def cpu_kernel(name, seconds, small=False):
 
 
 class Call:
-    """What `measure.interleaved` takes."""
+    """A contender for `measure.interleaved`."""
 
     def __init__(self, call):
         self.call = call
 
 
 def summary(rows):
-    """Over the kernels both ran: the geometric mean of Inductor's time over frit's, and the worst."""
+    """Returns, for each rival, the geometric mean and the worst of its time over frit's, over the kernels that both ran."""
     found = {}
     for rival in ("eager", "inductor", "inductor-max"):
         ratios = {name: row["milliseconds"][rival] / row["milliseconds"]["frit"] for name, row in rows.items()
@@ -234,23 +234,23 @@ def summary(rows):
     return found
 
 
-def started(output, resume):
-    """What a file has of an earlier run on the same device with the same sources, or nothing."""
+def resumed_figures(output, resume):
+    """Returns the figures of an earlier run on the same device with the same sources, or empty ones."""
     where = {"machine": machine(), "device": torch.cuda.get_device_name(), "capability": _capability(), "driver": driver_version(),
              "cuda": torch.version.cuda}  # fmt: skip
     found = {**where, "kernels": {}, "host": {}, "compile": {}, "cpu": {}}
     if resume and output and os.path.exists(output):
         with open(output, encoding="utf-8") as file:
-            kept = json.load(file)
-        other = [name for name, value in where.items() if kept.get(name) != value]
+            earlier = json.load(file)
+        other = [name for name, value in where.items() if earlier.get(name) != value]
         if other:
             sys.exit(f"benchmarks.gpu: {output} is of another run ({', '.join(other)} differ); leave out --resume")
-        found = {**found, **kept}
+        found = {**found, **earlier}
     return found
 
 
-def keep(found, output):
-    """Writes the figures with their verdict, and the table."""
+def write_figures(found, output):
+    """Writes the figures with their verdict, and the table next to them."""
     found["summary"] = summary(found["kernels"])
     found["verdict"] = verdict.verdict(found)
     if output:
@@ -270,7 +270,7 @@ def main(arguments=None):
     chosen = parser.parse_args(arguments)
     if not torch.cuda.is_available():
         sys.exit("benchmarks.gpu: torch sees no GPU; this measures nothing without one")
-    found = started(chosen.output, chosen.resume)
+    found = resumed_figures(chosen.output, chosen.resume)
 
     def measured(part, names, one, show):
         if part not in chosen.parts:
@@ -285,7 +285,7 @@ def main(arguments=None):
                 found[part][name] = {"error": f"{type(error).__name__}: {str(error).splitlines()[0][:200]}"}
                 print(f"{part}, {name}".ljust(28), found[part][name]["error"], flush=True)
             torch.cuda.empty_cache()
-            keep(found, chosen.output)
+            write_figures(found, chosen.output)
 
     def kernel_row(name):
         row = measure(gpu_kernels.kernels()[name], chosen.seconds)
@@ -293,7 +293,7 @@ def main(arguments=None):
         return row
 
     if "kernels" in chosen.parts:
-        # The shares are of the copy that this process measures.
+        # Shares refer to the copy bandwidth that this process measures.
         found["copy_gb_s"] = copy_bandwidth(chosen.seconds)
         print(f"copy {found['copy_gb_s']:.0f} GB/s")
     with torch.no_grad():
@@ -303,7 +303,7 @@ def main(arguments=None):
         measured("host", map(str, verdict.HOST_KERNELS), lambda count: host_cost(int(count), chosen.seconds), times("microseconds"))
         measured("compile", COMPILED, compilation, lambda row: {name: value for name, value in row.items() if name != "samples"})
         measured("cpu", compile_cost.CPU, lambda name: cpu_kernel(name, 2.0), times("milliseconds"))
-    keep(found, chosen.output)
+    write_figures(found, chosen.output)
     print(verdict.markdown(found))
     return 0
 

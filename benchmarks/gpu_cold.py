@@ -1,14 +1,14 @@
-"""What GPU code costs to make, without a GPU: from a captured graph to PTX, and from PTX to the cubin that a device runs.
+"""Measures the time to make GPU code, without a GPU: from a captured graph to PTX, and from PTX to the cubin that a device runs.
 
     python -m benchmarks.gpu_cold [--output benchmarks/results/gpu-cold.json] [--arch 90] [--rounds 9] [NAME ...]
 
-The graphs are those of `compile_cost` at the sizes of a device; nothing of that size is allocated. Cold: the compiler forgets its kernels before
-each sample, and its code has been loaded by a graph before (`first` is the sample that nothing of the kind went before). Cubins are made by
-nvJitLink as the runtime does it: the kernels in a few links beside each other, one for each thread of the machine, 16 at most. `parts` are the links
-of a machine of 16 made one by one: the processor time of all, and of the longest, for which such a machine waits. To compare, all in one link: by
-one thread, and by nvJitLink's own (`shared`), whose `main` is what stays with the calling one. Processor time is that of all threads; all
-are minima over the rounds, taken in turns, which other work on the machine disturbs least. `wall` is what a first call waits and needs an idle
-machine.
+The graphs are those of `compile_cost` at the sizes of a device; no tensor of that size is allocated. Before each sample the compiler drops its
+cached kernels; `first` is the first sample, which also loads the code of the libraries. Cubins are made by nvJitLink as in the runtime: the kernels
+are divided into several links that run in parallel, one for each thread of the machine, 16 at most. `parts` are the links of a machine with 16
+threads, made one after the other: the CPU time of all, and of the longest, which is the time that such a machine waits. For comparison, all
+kernels are also linked at once: by one thread, and by nvJitLink's own threads (`shared`), of which `main` is the calling thread's share. CPU time
+is that of all threads. Figures are minima over the rounds, which run in turns, because other load disturbs minima least. `wall` is the time that a
+first call waits; it needs an idle machine.
 """
 
 import argparse
@@ -27,15 +27,15 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 
 from . import compile_cost, gpu_kernels, measure, ptx
 
-#: Of one kernel, of a block of a model, of twenty kernels.
+#: Graphs of one kernel, of a block of a model, and of twenty kernels.
 NAMES = ("bias_gelu_residual", "softmax", "layer_norm", "llama_block", "twenty")
 _PTX = 2
-#: In front of each of several kernels, and the most threads that the runtime links on.
+#: The line before each of several kernels, and the largest number of threads on which the runtime links.
 _MARK, _MOST = "\n// frit: another kernel\n", 16
 
 
 def captured(name):
-    """The graph of a name as JSON for the compiler."""
+    """Returns the named graph as JSON for the compiler."""
     from frit.capture.graph import capture
     from frit.eager.decompositions import decomposition_table
 
@@ -57,7 +57,7 @@ def captured(name):
 
 
 def parts_of(text, most):
-    """What the runtime links beside each other (splitPtx in runtime/artifact/GpuCode.cpp)."""
+    """Splits PTX into the parts that the runtime links in parallel (splitPtx in runtime/artifact/GpuCode.cpp)."""
     head, *kernels = text.split(_MARK)
     if most < 2 or len(kernels) < 2:
         return [text]
@@ -68,7 +68,7 @@ def parts_of(text, most):
 
 
 def linker_library():
-    """Where the runtime would find nvJitLink, None if nowhere."""
+    """Loads nvJitLink from where the runtime would find it; None if there is none."""
     named = os.environ.get("FRIT_NVJITLINK")
     wheels = os.path.join(os.path.dirname(torch.__file__), "..", "nvidia")
     found = [named] if named else glob.glob(os.path.join(wheels, "cu13/lib/libnvJitLink.so.13")) + ["libnvJitLink.so.13", "libnvJitLink.so.12"]
@@ -79,7 +79,7 @@ def linker_library():
 
 
 def link(library, text, *options):
-    """The cubin of PTX."""
+    """Returns the cubin of PTX."""
     source, handle, size = text.encode(), ctypes.c_void_p(), ctypes.c_size_t()
     given = (ctypes.c_char_p * len(options))(*[option.encode() for option in options])
     if code := library.nvJitLinkCreate(ctypes.byref(handle), len(options), given):
@@ -97,7 +97,7 @@ def link(library, text, *options):
 
 
 def link_beside(library, texts, *options):
-    """The cubins of PTX, each made on a thread of its own."""
+    """Returns the cubins of PTX texts, each linked on a separate thread."""
     if len(texts) == 1:
         return [link(library, texts[0], *options)]
     with concurrent.futures.ThreadPoolExecutor(len(texts)) as pool:
@@ -105,7 +105,7 @@ def link_beside(library, texts, *options):
 
 
 class Samples:
-    """Minima of several ways to do a thing."""
+    """Minimum times by name."""
 
     def __init__(self):
         self.least = {}
@@ -121,7 +121,7 @@ class Samples:
 
 
 def cost(name, arch=90, rounds=9):
-    """All figures of one graph."""
+    """Returns all figures of one graph."""
     from frit import native as frit_native
 
     native, library, graph = frit_native.compiler(), linker_library(), captured(name)
@@ -149,8 +149,8 @@ def cost(name, arch=90, rounds=9):
 
 
 def columns():
-    def of(way, clock):
-        return lambda row: f"{row['ms'][way][clock]:.1f}" if way in row["ms"] else "-"
+    def of(sample, clock):
+        return lambda row: f"{row['ms'][sample][clock]:.1f}" if sample in row["ms"] else "-"
 
     def part(figure):
         return lambda row: f"{row['parts'][figure]:.1f}" if row["parts"]["links"] else "-"
@@ -163,7 +163,7 @@ def columns():
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", help="where the JSON goes; standard output gets the table either way")
+    parser.add_argument("--output", help="path of the JSON; the table is always printed")
     parser.add_argument("--arch", type=int, default=90, choices=[80, 90, 100])
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument("names", nargs="*", help="names of `compile_cost` and `gpu_kernels`")

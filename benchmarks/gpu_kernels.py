@@ -1,8 +1,8 @@
-"""The kernels and small graphs that `benchmarks.gpu` measures: what a memory-bound model is made of, at sizes several times a GPU's L2.
+"""The kernels and small graphs that `benchmarks.gpu` measures: the parts of memory-bound models, at sizes several times a GPU's L2.
 
-`small` divides the sizes, so that the same functions run on a CPU in the tests. `kernels` is how many the compiler makes of it for a GPU
-(`on_a_cpu`, where that is another number) and `calls` which operators stay torch's; the tests hold all of them. `target` is the share of the
-device's own copy bandwidth that is aimed at, 0 for what is held to something else (`verdict.py`).
+`small` divides the sizes, so that the same functions run on a CPU in the tests. `kernels` is the number of kernels that the compiler makes for a
+GPU (`on_a_cpu` for a CPU, if it differs), and `calls` lists the operators that torch runs; the tests check all of these. `target` is the
+share of the device's copy bandwidth to reach, 0 for kernels with another target (`verdict.py`).
 """
 
 from collections.abc import Callable
@@ -17,8 +17,8 @@ _ALL = {}
 
 @dataclass(frozen=True)
 class Kernel:
-    """`make(sizes, device)` gives (function, arguments); `moved(arguments, results)` the bytes that must be, None for every tensor once.
-    `dynamic`: every contender compiles it for sizes that vary. `counted`: the launches of a call are counted."""
+    """A benchmark: `make(sizes)` returns (function, arguments); `moved(arguments, results)` the minimum traffic in bytes, None for every
+    tensor once. `dynamic`: every contender compiles it with dynamic sizes. `counted`: the launches of a call are counted."""
 
     name: str
     make: Callable
@@ -32,7 +32,7 @@ class Kernel:
 
 
 class Sizes:
-    """Sizes as written for a GPU, or divided for a test: rows by more than columns."""
+    """Sizes as written for a GPU, or divided for a test (rows by more than columns)."""
 
     def __init__(self, device, small=False):
         self.device, self.small = device, small
@@ -60,7 +60,7 @@ def kernel(target, **more):
 
 
 def kernels():
-    """name -> Kernel, in the order of the table."""
+    """Returns {name: Kernel} in the order of the table."""
     return dict(_ALL)
 
 
@@ -92,7 +92,7 @@ def odd_unaligned(s):
 @kernel(0.93, calls=("aten.randint.low",))
 def dropout_residual(s):
     shape = s.rows(16384), s.columns(8192)
-    # torch draws the seed, the kernel its numbers.
+    # torch draws the seed; the kernel generates the numbers.
     return lambda x, r: F.dropout(x, 0.1) + r, [s.randn(*shape), s.randn(*shape)]
 
 
@@ -239,7 +239,7 @@ def group_norm_silu(s):
 
 @kernel(0.0, kernels=4, counted=True, calls=("aten.mm.default",))
 def llama_block(s):
-    """What lies between the products of a block: norm, rotation of queries and keys, gated activation, residuals."""
+    """A Llama block without attention: matrix products with norms, rotation, gated activation and residuals between them."""
     tokens, width, hidden, heads = s.rows(8192), s.columns(4096), s.columns(14336), 4 if s.small else 32
     size = width // heads
 
@@ -265,10 +265,10 @@ def llama_block(s):
 
 
 def tiny(count, device):
-    """A graph of `count` kernels of 4 KB each: what a call costs the host."""
+    """A graph of `count` kernels of 4 KB each, to measure the host time of a call."""
 
     def function(*tensors):
         return [torch.softmax(x, -1) for x in tensors]
 
-    # Of as many sizes as kernels, and rows: equal ones would be one kernel, and pointwise ones one launch over a list.
+    # Every kernel has another size and reduces rows: equal kernels would be merged, and pointwise ones would be one launch over a list.
     return function, [torch.randn(1024 - number, device=device) for number in range(count)]

@@ -1,6 +1,6 @@
-// What it costs to evaluate all guards of a large graph when a size has changed: 100 symbols, 300
+// Measures the evaluation of all guards of a large graph after a size has changed: 100 symbols, 300
 // guards of all kinds over sizes, every second of them over a product or a sum. `frit_bench_guards`
-// prints the figures; nothing depends on them.
+// prints the figures; no test depends on them.
 
 #include "runtime/artifact/ArtifactBuilder.h"
 #include "runtime/plan/DecodedPlan.h"

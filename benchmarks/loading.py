@@ -1,9 +1,9 @@
-"""How long a file takes to be there: `frit.load` of GPT-2 small (12 layers, 124 million parameters) and of its configuration with 2 layers.
+"""Measures `frit.load` of GPT-2 small (12 layers, 124 million parameters) and of its configuration with 2 layers.
 
     python -m benchmarks.loading [--output benchmarks/results/loading.json] [--rounds 20]
 
-Each is exported and compiled once, with its weights inside. A load is measured in this process, file to model, and until the first result;
-the page cache is warm. The goal is 20 ms (docs/Deploy.md). Weights are mapped, so their bytes are not part of it.
+Each model is exported and compiled once, with its weights in the file. A load is measured in this process, from file to model and from file to
+first result, with a warm page cache. The goal is 20 ms (docs/Deploy.md). Weights are mapped, so reading their bytes is not part of it.
 """
 
 import argparse
@@ -25,7 +25,7 @@ GOAL_MS = 20.0
 
 
 def _saved(layers, folder):
-    """GPT-2 small's sizes with so many layers, exported with the length of the sequence open."""
+    """Exports and saves GPT-2 small with this number of layers and a dynamic sequence length."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     class Logits(torch.nn.Module):
@@ -55,7 +55,7 @@ def _samples(rounds, function):
 
 
 def of_layers(layers, folder, rounds):
-    """The figures of one file."""
+    """Returns the figures of one file."""
     import frit
 
     saved, ids = _saved(layers, folder)

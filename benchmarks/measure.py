@@ -1,8 +1,8 @@
-"""How the demo and the benchmark measure.
+"""Measurement functions of the demo and the benchmarks.
 
 Times are medians of interleaved rounds: every contender runs once, then every contender again, so that a
-machine that slows down slows all of them. Peak memory is what torch's CPU allocator hands out during
-one call, read from the profiler's allocation events.
+machine that slows down slows all of them. Peak memory is the most that torch's CPU allocator has allocated
+at once during one call, read from the profiler's allocation events.
 """
 
 import contextlib
@@ -19,7 +19,7 @@ import torch.utils._pytree as pytree
 
 
 class Contender:
-    """One way to run a program: prepared inputs, a call, and what its first call cost."""
+    """A program with one backend: prepared inputs, a call, and the time of its first call."""
 
     def __init__(self, program, backend, scale):
         self.program = program
@@ -33,7 +33,7 @@ class Contender:
         self._run = run
 
     def call(self):
-        """One call, with the backward pass where the program trains; returns results and gradients."""
+        """Runs one call, with the backward pass if the program trains; returns results and gradients."""
         if self.program.random:
             torch.manual_seed(7)
         if not self.program.training:
@@ -46,9 +46,9 @@ class Contender:
         return loss, torch.autograd.grad(loss, sources, allow_unused=True)
 
     def start(self):
-        """The first call, compilation included, in milliseconds of time and of all threads' processor time."""
+        """Runs the first call, with compilation; stores its milliseconds of wall time and of all threads' CPU time."""
         torch.compiler.reset()
-        gc.collect()  # what other calls left behind would be collected at this one's expense
+        gc.collect()  # otherwise garbage of other calls could be collected during this one
         began, began_cpu = time.perf_counter(), time.process_time()
         result = self.call()
         self.first_call = 1e3 * (time.perf_counter() - began)
@@ -57,7 +57,7 @@ class Contender:
 
 
 def interleaved(contenders, seconds=1.0, rounds=(5, 200)):
-    """Median milliseconds of each contender, measured round by round."""
+    """Returns the median milliseconds of each contender, measured round by round."""
     samples = [[] for _ in contenders]
     for contender in contenders:
         contender.call()
@@ -73,7 +73,7 @@ def interleaved(contenders, seconds=1.0, rounds=(5, 200)):
 
 
 def peak_bytes(call):
-    """The most bytes torch's CPU allocator held at once during a call, above what it held before."""
+    """Returns the peak of bytes that torch's CPU allocator has allocated during a call, relative to its start."""
     call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         result = call()
@@ -87,7 +87,7 @@ def peak_bytes(call):
 
 
 def largest_error(actual, expected):
-    """The largest absolute difference over all tensors of two results."""
+    """Returns the largest absolute difference over all tensors of two results."""
     worst = 0.0
     for a, e in zip(pytree.tree_leaves(actual), pytree.tree_leaves(expected)):
         if isinstance(e, torch.Tensor) and e.numel():
@@ -97,7 +97,7 @@ def largest_error(actual, expected):
 
 
 def kernels_of_last_compilation():
-    """How many kernels frit made, from its counters."""
+    """Returns the number of kernels that frit made, from its counters."""
     from torch._dynamo.utils import counters
 
     return counters["frit"]["kernels"]
@@ -105,6 +105,7 @@ def kernels_of_last_compilation():
 
 @contextlib.contextmanager
 def threads(count):
+    """Sets torch's number of threads for a block."""
     before = torch.get_num_threads()
     torch.set_num_threads(count)
     try:
@@ -114,7 +115,7 @@ def threads(count):
 
 
 def machine():
-    """What a committed result must say about where it was measured."""
+    """Describes the machine and versions, as every committed result must."""
     name = platform.processor() or platform.machine()
     with contextlib.suppress(OSError), open("/proc/cpuinfo", encoding="utf-8") as file:
         name = next((line.split(":", 1)[1].strip() for line in file if line.startswith("model name")), name)
@@ -132,8 +133,8 @@ _ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def commit(root=_ROOT):
-    """What the sources were when they were measured: in a tree that `make portable` left, a file says it, which may lie within another
-    repository; elsewhere git does. Changes that are not committed are said too."""
+    """Returns the commit of the measured sources, with "-dirty" for uncommitted changes: from the file that `make portable` leaves in a tree,
+    which may be inside another repository, or else from git."""
     with contextlib.suppress(OSError), open(os.path.join(root, "COMMIT"), encoding="utf-8") as file:
         return file.read().strip()
     said = subprocess.run(["git", "describe", "--always", "--abbrev=12", "--dirty", "--exclude=*"], cwd=root, capture_output=True, text=True)
@@ -141,7 +142,7 @@ def commit(root=_ROOT):
 
 
 def table(rows, columns):
-    """Plain text columns, numbers to the right."""
+    """Formats rows as columns of plain text, numbers aligned to the right."""
     cells = [[title for title, _ in columns]] + [[show(row) for _, show in columns] for row in rows]
     widths = [max(len(line[i]) for line in cells) for i in range(len(columns))]
     lines = []

@@ -1,12 +1,12 @@
-"""Compiled once, run from a file: `frit-compile` and `frit.load` beside AOTInductor's package, for the same exported programs.
+"""Compares `frit-compile` and `frit.load` with AOTInductor's packages, for the same exported programs.
 
     python -m benchmarks.offline [--output benchmarks/results/offline.json] [--seconds 1.5] [PROGRAM ...]
 
-Each program (of `programs/exported.py`) is exported once with its sizes open and saved. frit's compile time is that of the whole process
-of `frit-compile`, archive to artifact, least of three; AOTInductor's is the call of `aoti_compile_and_package` alone, in a
-process of its own with its caches off. Loading is the median of five in this process. Run times are medians of interleaved rounds of
-eager, AOTInductor and frit at sizes other than the example's; each is first held against eager. `--output` writes the table beside
-the JSON.
+Each program (of `programs/exported.py`) is exported once with dynamic sizes and saved. frit's compile time is that of the whole process
+of `frit-compile`, archive to artifact, least of three. AOTInductor's is the call of `aoti_compile_and_package` alone, in a
+separate process with its caches off. Load times are medians of five in this process. Run times are medians of interleaved rounds of
+eager, AOTInductor and frit at sizes other than the example's; results are first compared with eager. `--output` writes the table next
+to the JSON.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def _frit(saved, target, rounds=3):
 
 
 def _package(saved, target, seconds=400):
-    """Milliseconds, or why there is no package."""
+    """Returns the milliseconds, or the reason why there is no package."""
     environment = dict(os.environ, TORCHINDUCTOR_FORCE_DISABLE_CACHES="1")
     command = [sys.executable, "-W", "ignore", "-c", _PACKAGE, str(saved), str(target)]
     try:
@@ -59,7 +59,7 @@ def _package(saved, target, seconds=400):
     except subprocess.TimeoutExpired:
         return f"not done after {seconds} s"
     if done.returncode:
-        return (done.stderr.strip().splitlines() or ["ended without a word"])[-1]
+        return (done.stderr.strip().splitlines() or ["ended without a message"])[-1]
     return float(done.stdout.split("\nms ")[-1])
 
 
@@ -73,7 +73,7 @@ def _loading(load, rounds=5):
 
 
 class _Runner:
-    """One way to run a loaded program, as `measure.interleaved` wants it."""
+    """A loaded program with its inputs, as a contender for `measure.interleaved`."""
 
     def __init__(self, function, inputs):
         self.function, self.inputs = function, inputs
@@ -83,7 +83,7 @@ class _Runner:
 
 
 def _runs(runners, program, seconds):
-    """Medians at each size, and the largest difference from eager."""
+    """Returns the medians at each size, and the largest difference from eager."""
     rows = []
     for sizes in program.demo_sizes[1:]:
         torch.manual_seed(2)
@@ -96,7 +96,7 @@ def _runs(runners, program, seconds):
 
 
 def compare(name, folder, seconds):
-    """All figures of one program."""
+    """Returns all figures of one program."""
     import frit
 
     program = EXPORTED[name]
@@ -130,7 +130,7 @@ def _ratio(values, other):
 
 
 def summary(rows):
-    """Geometric means of what the others take over what frit takes."""
+    """Returns geometric means of the others' times over frit's."""
 
     def mean(values):
         values = [value for value in values if value]
@@ -179,8 +179,8 @@ def tables(rows, means):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", help="where the JSON goes, the table beside it; standard output gets the table either way")
-    parser.add_argument("--seconds", type=float, default=1.5, help="of measuring a contender at a size")
+    parser.add_argument("--output", help="path of the JSON, next to which the table is written; the table is always printed")
+    parser.add_argument("--seconds", type=float, default=1.5, help="measurement time of a contender at a size")
     parser.add_argument("programs", nargs="*", help="parts of program names; all four by default")
     chosen = parser.parse_args(arguments)
     warnings.filterwarnings("ignore")

@@ -1,11 +1,10 @@
-"""What frit costs beside the kernels: host time of a call, and compile time as a graph grows.
+"""Measures frit's overhead besides the kernels: host time of a call, and compile time by graph size.
 
     python -m benchmarks.overhead [--output FILE.json]
 
-Host time: the compiled callable on tensors of 64 elements, whose kernels take tens of nanoseconds, so that nearly all of the
-figure is checks, allocation, launch and wrapping of results; the same with sizes that change at every call, with and without
-buckets. Growth: the compiler alone (import to artifact) on chains of
-elementwise operators; `per_node_us` is level where compile time is linear.
+Host time: calls on tensors of 64 elements, whose kernels take tens of nanoseconds, so that nearly all of the time is checks,
+allocation, launches and wrapping of results; also with sizes that change at every call, with and without buckets. Growth: the
+compiler alone (import to artifact) on chains of elementwise operators; `per_node_us` is constant if compile time is linear.
 """
 
 import argparse
@@ -33,13 +32,13 @@ def _settings():
 
 
 def independent_kernels(count):
-    """A function of `count` tensors of different sizes, which nothing can put into one kernel but a horizontal pass."""
+    """A function of `count` tensors of different sizes, which only horizontal fusion could put into one kernel."""
     inputs = [torch.ones(64 + 16 * k) for k in range(count)]
     return lambda *tensors: tuple(x.sum() * 2 for x in tensors), inputs
 
 
 def host_cost(counts=(1, 2, 4, 8), rounds=15, calls=4000):
-    """Microseconds of a call by its number of kernels; the least of the rounds, since noise only adds."""
+    """Returns the microseconds of a call by its number of kernels; the minimum of the rounds, since noise only adds."""
     from frit.backend import build
 
     rows = []
@@ -59,8 +58,8 @@ def host_cost(counts=(1, 2, 4, 8), rounds=15, calls=4000):
 
 
 def bucket_cost(rounds=15, calls=4000):
-    """What rounding a size up costs a call whose sizes change every time: microseconds with a ramp of 64 entries and without, and where each
-    bucket has kernels of its own."""
+    """Returns the microseconds of a call with changing sizes: without buckets, with a ramp of 64 entries, and with specialised kernels for
+    each bucket."""
     from frit.backend import build
     from frit.capture.graph import capture
     from frit.sizes import specialize
@@ -98,7 +97,7 @@ def bucket_cost(rounds=15, calls=4000):
 
 
 def growth(sizes=(1250, 2500, 5000, 10000)):
-    """Compile time of chains of elementwise operators, the compiler alone."""
+    """Returns compile times of chains of elementwise operators, the compiler alone."""
     from frit.native import compiler
 
     def chain(length):
@@ -124,7 +123,7 @@ def growth(sizes=(1250, 2500, 5000, 10000)):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", help="where the JSON goes; standard output gets it either way")
+    parser.add_argument("--output", help="path of the JSON, which is also printed")
     chosen = parser.parse_args(arguments)
     with measure.threads(2):
         report = {"machine": measure.machine(), "host_cost": host_cost(), "bucket_cost": bucket_cost(), "growth": growth()}

@@ -2,7 +2,7 @@
 
     python -m benchmarks.run [--output benchmarks/results/NAME.json] [PROGRAM ...]
 
-`benchmarks.compile_times` takes the first calls, in processes of their own.
+`benchmarks.compile_times` measures the first calls, in separate processes.
 """
 
 import argparse
@@ -15,7 +15,7 @@ from .programs import programs
 
 
 def summary(rows):
-    """The figures the project is held to."""
+    """Returns the figures for which the project has goals."""
     ratios = {r["program"]: r["ms"]["inductor"] / r["ms"]["frit"] for r in rows if "inductor" in r["ms"]}
     compile_ratio = {
         r["program"]: r["compile_ms"]["less_than_inductor"]
@@ -36,7 +36,7 @@ def summary(rows):
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", help="where the JSON goes; standard output gets the table either way")
+    parser.add_argument("--output", help="path of the JSON; the table is always printed")
     parser.add_argument("--without-inductor", action="store_true")
     parser.add_argument("--without-compile-times", action="store_true")
     parser.add_argument("--seconds", type=float, default=1.0)

@@ -1,11 +1,11 @@
-"""Which schedules of CPU kernels ever win: each candidate of each kernel against the first one, in the whole graph.
+"""Finds CPU schedules that are faster than the default: compares each candidate of each kernel with the first one, within its graph.
 
     python -m benchmarks.schedules [--output FILE.json] [--seconds S] [PROGRAM ...]
 
-Every graph of the benchmark's programs, and of the kernels that transformers spend their time in at their sizes, is compiled with each candidate of
-each kernel in turn, as `mode="max-autotune"` does. The two graphs take turns, the least times count, and a candidate that seems to win by the margin
-of `max-autotune` is measured again for ten times as long: only what wins twice counts. The table has a line for each field of a schedule that
-candidates change.
+Every graph of the benchmark's programs, and of the hottest kernels of transformers at their usual sizes, is compiled with each candidate of each
+kernel in turn, as `mode="max-autotune"` does. The two graphs run in turns, and minimum times are compared. A candidate that seems to win by
+the margin of `max-autotune` is measured again for ten times as long; only one that wins twice counts. The table has a line for each field of a
+schedule that candidates change.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from frit.modes import autotune
 from . import measure
 from .programs import programs
 
-#: Words of a schedule that tell which field of it changed (`passes/schedule/DescribeSchedule.cpp`).
+#: Words in the description of a schedule, by which a changed field is recognised (`passes/schedule/DescribeSchedule.cpp`).
 _FIELDS = {
     "bypass": "stores that bypass the cache",
     "a unit": "elements of a unit",
@@ -38,7 +38,7 @@ _FIELDS = {
 
 
 def kernels():
-    """{name: (function, arguments)}: what transformers of the zoo run between their products, at their sizes."""
+    """Returns {name: (function, arguments)}: kernels between the matrix products of transformers in the zoo, at their sizes."""
     shapes = {"bert": (8, 128, 384), "gpt2": (2, 512, 768), "one token": (1, 1, 2048)}
     made = {}
     for name, (batch, length, width) in shapes.items():
@@ -62,7 +62,7 @@ def kernels():
 
 
 class _Recorder:
-    """Stands in for max-autotune's comparison: notes what each candidate changed and how it compared, and never takes one."""
+    """Replaces max-autotune's comparison: records what each candidate changed and its time ratio, and accepts none."""
 
     def __init__(self, seconds):
         self.seconds, self.rows, self._schedules = seconds, [], {}
@@ -93,7 +93,7 @@ def _ratio(tried, best, device, seconds):
 
 
 def _change(first, candidate):
-    """The family, the field, and which way it went."""
+    """Describes a change: the family, the field, and whether it became more or fewer."""
     family = candidate.split(":")[0] or "none"
     before, after = (set(re.split(r"[:,] ", words)) for words in (first, candidate))
     for words in sorted(before ^ after):
@@ -108,7 +108,7 @@ def _change(first, candidate):
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output")
-    parser.add_argument("--seconds", type=float, default=0.05, help="for each candidate; ten times as long where it seems to win")
+    parser.add_argument("--seconds", type=float, default=0.05, help="for each candidate; ten times as long if it seems to win")
     parser.add_argument("names", nargs="*", help="parts of the names of programs and kernels; all by default")
     chosen = parser.parse_args(arguments)
     warnings.filterwarnings("ignore")

@@ -1,9 +1,9 @@
-"""What the first call of a model costs in a process that finds everything on disk: Dynamo, AOTAutograd, the backend, and the call itself.
+"""Measures the first call of a model in a process that finds everything on disk: Dynamo, AOTAutograd, the backend, and the call itself.
 
     python -m benchmarks.second_process [--output FILE.json] [--rounds N] [NAME ...]
 
 Every sample is a new process. The contenders are interleaved: frit without a cache, with its graphs only, and with AOTAutograd's results; Inductor
-with its caches; aot_eager, which has none. Processor time of the process counts, with the wall's beside it; medians. Imports are not in it.
+with its caches; aot_eager, which has none. Figures are medians of the CPU time of the process, with wall time next to it, without imports.
 """
 
 import argparse
@@ -125,7 +125,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--output")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--cache", help="a folder for the caches that is kept; a temporary one by default")
+    parser.add_argument("--cache", help="a folder for the caches, which is not deleted; a temporary one by default")
     parser.add_argument("--contenders", nargs="*", default=list(CONTENDERS), choices=list(CONTENDERS))
     parser.add_argument("names", nargs="*", default=list(PROGRAMS))
     chosen = parser.parse_args(arguments)

@@ -2,19 +2,18 @@
 
     python -m benchmarks.size_sweep [--scale demo|test] [--steps 120] [--output FILE.json] [length|batch ...]
 
-Eager, Inductor and frit with `dynamic=True`, and frit with a ramp of buckets on the size that varies, without and with kernels of
-their own for buckets. Each lives in a process of its own, with all caches on disk off, and they are given the same sizes.
+Compares eager, Inductor and frit with `dynamic=True`, and frit with a ramp of buckets for the size that varies, without and with specialised
+kernels for buckets. Each runs in a separate process with all disk caches off, and all get the same sizes.
 
-*First steps.* The total time of the first steps, compilation included. Who compiles cannot take turns with others, so the processes are started
-one after the other, and each runs its first steps while the others wait for input. What a process pays once whatever it compiles
-(imports, Inductor's worker processes) is paid before the clock starts, by compiling a line. With `--repeats` all of it is done
-several times, and the least total counts.
+*First steps.* The total time of the first steps, with compilation. Compilations cannot be interleaved, so the processes start one after the
+other, and each runs its first steps while the others wait for input. One-time costs of a process (imports, Inductor's worker processes) are not
+measured: a one-line function is compiled first. `--repeats` repeats all of this; the smallest total counts.
 
-`processor_s` is the processor time of those steps, of the process and of the compilers it has waited for: what to look at when the machine had
-other work. (Inductor's worker processes are not in it.)
+`processor_s` is the CPU time of those steps, of the process and of the compilers for which it has waited. Use it if the machine had other
+load. (It does not include Inductor's worker processes.)
 
-*Steady state.* The processes then take turns, step by step: all run a step of one size before any runs the next, the first to go changes
-with the step. Sizes are new draws, run once before they are timed. The figure is the median over the steps.
+*Steady state.* The processes then run in turns: all run a step of one size before any runs the next, and the first one changes with each
+step. Sizes are new draws, run once before they are timed. The figure is the median over the steps.
 
 Lengths are those of image captions as published for training a captioning model (5 to 32: 90 %, 33 to 64: 9 %, 65 to 256: 1 %); a batch is
 as long as its longest caption.
@@ -31,7 +30,7 @@ import time
 
 from . import measure
 
-#: What is compiled how: keyword arguments of torch.compile, given the key of the size that varies.
+#: The keyword arguments of torch.compile by contender, as functions of the key of the size that varies.
 BACKENDS = {
     "eager": None,
     "inductor": lambda key: {"backend": "inductor", "dynamic": True},
@@ -44,12 +43,12 @@ BACKENDS = {
     },
 }
 
-#: Share of the captions, and their lengths.
+#: Shares of the captions, and their lengths.
 CAPTION_LENGTHS = ((0.90, 5, 32), (0.09, 33, 64), (0.01, 65, 256))
 
 
 def caption_length(draw):
-    """One length from the published distribution; `draw` is a random.Random."""
+    """Draws one length from the published distribution; `draw` is a random.Random."""
     share = draw.random()
     for part, low, high in CAPTION_LENGTHS:
         if share < part:
@@ -135,7 +134,7 @@ SWEEPS = {"length": LengthSweep, "batch": BatchSweep}
 
 
 def contend(sweep, backend, scale, steps):
-    """Runs the first steps, then one step for every size that comes in; a line of JSON for each."""
+    """Runs the first steps, then one step for every size read from standard input; prints a line of JSON for each."""
     import logging
     import warnings
 
@@ -170,7 +169,7 @@ def contend(sweep, backend, scale, steps):
 
 
 def _said(backend):
-    """What the compiler says of the first steps."""
+    """Returns the compiler's counters after the first steps."""
     import torch
 
     said = {"graphs": torch._dynamo.utils.counters["stats"].get("unique_graphs", 0)}
@@ -187,7 +186,7 @@ def _said(backend):
 
 
 class Contender:
-    """One backend in a process of its own, which has run its first steps when this object is there."""
+    """One backend in a separate process, which has run its first steps when the constructor returns."""
 
     def __init__(self, sweep, backend, scale, steps):
         self.backend = backend
@@ -211,7 +210,7 @@ class Contender:
 
 
 def measured(sweep, backends, scale, steps, steady, repeats=1):
-    """The row of one sweep: totals of the first steps and steady times by backend."""
+    """Returns the row of one sweep: totals of the first steps and steady times by backend."""
     totals = {backend: [] for backend in backends}
     for repeat in range(repeats):
         contenders = []
@@ -236,7 +235,7 @@ def measured(sweep, backends, scale, steps, steady, repeats=1):
 
 
 def figures(sweep, totals, samples, first):
-    """Totals are the least of the repeats, steady times medians; quotients against Inductor step by step."""
+    """Returns the smallest totals of the repeats, the medians of steady times, and the medians of the ratios to Inductor, step by step."""
     row = {
         "sweep": sweep,
         "first_steps_s": {backend: min(all_of) for backend, all_of in totals.items()},
@@ -259,7 +258,7 @@ def figures(sweep, totals, samples, first):
 
 
 def lines(rows):
-    """One line a backend, for the table."""
+    """Returns one line per backend for the table."""
     for row in rows:
         for backend in row["steady_ms"]:
             yield {
@@ -290,7 +289,7 @@ def columns():
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", help="where the JSON goes; standard output gets the table either way")
+    parser.add_argument("--output", help="path of the JSON; the table is always printed")
     parser.add_argument("--scale", default="demo", choices=["demo", "test"])
     parser.add_argument("--steps", type=int, default=120)
     parser.add_argument("--steady", type=int, default=60, help="steps of the steady state")

@@ -1,11 +1,10 @@
-"""What not knowing the sizes costs: each program compiled for its sizes and with `dynamic=True`, at the same sizes.
+"""Measures the cost of dynamic sizes: each program compiled for its sizes and with `dynamic=True`, at the same sizes.
 
     python -m benchmarks.static_dynamic [--output FILE.json] [PROGRAM ...]
 
-The two live in processes of their own (Dynamo would take one's code for the other) that take turns, call by call, on the same
-processor: a virtual one shares its core with others that its host runs, for seconds on end, and what took turns on two of them
-differed by 1.4 for one and the same loop. Kernels run on one thread and are timed by the processor time of the call; the
-figure of a program is the quotient of the fastest calls.
+The two run in separate processes (Dynamo would use the code of one for the other) and in turns, call by call, on the same CPU: a virtual CPU
+may share its core with other guests for seconds, and on two of them the times of the same loop differed by a factor of 1.4. Kernels run
+on one thread, and the CPU time of calls is measured; the figure of a program is the ratio of the fastest calls.
 """
 
 import argparse
@@ -37,7 +36,7 @@ for _ in sys.stdin:
 
 
 class Contender:
-    """One program in a process of its own; `turn` makes one call and returns its milliseconds."""
+    """One program in a separate process; `turn` makes one call and returns its milliseconds."""
 
     def __init__(self, program, kind):
         processor = max(os.sched_getaffinity(0))

@@ -2,11 +2,11 @@
 
     python -m benchmarks.trees BEFORE [--rounds 2] [--seconds 0.5] [--output FILE.json] [PROGRAM ...]
 
-BEFORE is the root of the other tree, built and with a virtual environment in `.venv`. Each sample is a process of its
-own, and the trees take turns (before, after, after, before), so that a slow minute of the machine hits both. The
-figures are ratios after / before, of the least sample of each tree: run time of a call, also over eager's in the same
-process, time inside frit's backend with all caches off (of all its threads' processor time, and on the clock), and
-processor time from AOTAutograd's call to the loaded code when the graph is on disk.
+BEFORE is the root of the other tree, built and with a virtual environment in `.venv`. Each sample is a separate process,
+and the trees take turns (before, after, after, before), so that a slow minute of the machine affects both. The
+figures are ratios after / before of each tree's smallest sample: run time of a call, also relative to eager's in the same
+process; time inside frit's backend with all caches off (CPU time of all threads, and wall time); and CPU time from
+AOTAutograd's call to the loaded code if the graph is on disk.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def _process(tree, code, *arguments, **environment):
     interpreter = os.path.join(tree, ".venv", "bin", "python")
     done = subprocess.run([interpreter, "-c", code, *arguments], cwd=tree, env=environment, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{tree}: {(done.stderr.strip().splitlines() or ['ended without a word'])[-1]}")
+        raise RuntimeError(f"{tree}: {(done.stderr.strip().splitlines() or ['ended without a message'])[-1]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
@@ -62,7 +62,7 @@ def _turns(rounds):
 
 
 def compare(name, trees, rounds, seconds):
-    """The samples of one program in both trees, and the ratios after / before."""
+    """Returns the samples of one program in both trees, and the ratios after / before."""
     samples = {"before": [], "after": []}
     for which in _turns(rounds):
         samples[which].append(_process(trees[which], _SAMPLE, name, str(seconds), FRIT_CACHE="0", TORCHINDUCTOR_FORCE_DISABLE_CACHES="1"))
@@ -81,7 +81,7 @@ _WARM = "import json, sys; from benchmarks import warm_start; print(json.dumps(w
 
 
 def compare_warm(name, trees, rounds):
-    """Milliseconds of a graph that is on disk, the sum over a program's graphs: least of all processes."""
+    """Returns the milliseconds to load a program's graphs from disk, summed over the graphs: the smallest of all processes."""
     least = {"before": float("inf"), "after": float("inf")}
     for which in _turns(rounds):
         graphs = _process(trees[which], _WARM, name)["graphs"]

@@ -1,7 +1,7 @@
-"""What the figures of `benchmarks.gpu` are held to: one row for each target, passed or not, with the reason.
+"""Compares the figures of `benchmarks.gpu` with their targets: one row for each target, passed or not, with the reason.
 
-A pure function of the JSON, so that a file which was kept can be judged again, and so that the rules are tested without a GPU. A figure
-that is missing, because a contender failed or because nobody measured it, is never a pass.
+The verdict depends only on the JSON, so a stored file can be judged again, and the rules are tested without a GPU. A figure that is missing,
+because a contender failed or because it was not measured, never passes.
 
     python -m benchmarks.verdict FILE.json
 """
@@ -13,7 +13,7 @@ import sys
 
 from . import gpu_kernels
 
-#: item of the list of benchmarks -> the names of what is measured for it; item 23 to 25 are measured apart.
+#: Item of the list of benchmarks -> the kernels that are measured for it; items 23 to 25 are measured separately.
 ITEMS = {
     1: ("mul_add",), 2: ("bias_gelu_residual",), 3: ("swiglu",), 4: ("odd_unaligned",), 5: ("dropout_residual",),
     6: ("row_sum_long", "row_sum_short"), 7: ("column_sum",), 8: ("full_sum_max",), 9: ("softmax",), 10: ("softmax_long",),
@@ -21,10 +21,10 @@ ITEMS = {
     16: ("gelu_transposed", "both_orders"), 17: ("cat_scale",), 18: ("embedding_scale",), 19: ("index_add_random", "index_add_equal"),
     20: ("foreach_adamw",), 21: ("group_norm_silu",), 22: ("llama_block",),
 }  # fmt: skip
-#: Shares of the copy's bandwidth other than a kernel's own: without clusters, rows beyond the shared memory of a block are read twice.
+#: Targets of kernels on devices without clusters, where rows that exceed a block's shared memory are read twice.
 WITHOUT_CLUSTERS = {"softmax_long": 0.63}
 GEOMETRIC_MEAN, WORST = 1.15, 0.95
-#: The same kernel, measured twice in turns, differs by this much: not slower means not by more.
+#: "Not slower" allows this ratio: so much does the same kernel, measured twice in turns, differ.
 NOISE = 0.97
 MOST_LAUNCHES = {"foreach_adamw": 2}
 FIRST_KERNEL_US, FURTHER_KERNEL_US = 4.0, 1.4
@@ -32,12 +32,12 @@ HOST_KERNELS = (1, 4, 20)
 SINGLE_KERNELS = ("bias_gelu_residual", "softmax", "layer_norm")
 COLD_MS, COLD_TWENTY_MS, WARM_MS, CPU_COLD_MS = 40.0, 300.0, 2.0, 15.0
 CPU_KERNELS = ("cpu_gelu", "cpu_softmax", "cpu_layer_norm")
-#: What must be said about where it was measured.
+#: What a result must say about the machine.
 DESCRIPTION = ("device", "capability", "driver", "cuda", "torch", "commit")
 
 
 def share_of(name, capability):
-    """The target of a kernel on a device; None for what is held to something else."""
+    """Returns the target of a kernel on a device; None for a kernel with another target."""
     if name in WITHOUT_CLUSTERS and (capability or [0])[0] < 9:
         return WITHOUT_CLUSTERS[name]
     known = gpu_kernels.kernels()
@@ -45,7 +45,7 @@ def share_of(name, capability):
 
 
 def verdict(found):
-    """{"passed": whether everything did, "rows": [{"item", "what", "target", "measured", "passed", "why"}]}."""
+    """Returns {"passed": whether all rows passed, "rows": [{"item", "what", "target", "measured", "passed", "why"}]}."""
     rows = []
 
     def hold(item, what, measured, least=None, most=None, why=""):
@@ -76,7 +76,7 @@ def verdict(found):
         hold(25, f"{name}: ms to compile", row.get("cold_ms"), most=CPU_COLD_MS, why=row.get("error", ""))
     for what in DESCRIPTION:
         value = found.get(what) or found.get("machine", {}).get(what)
-        rows.append({"item": None, "what": f"{what} is recorded", "target": "said", "measured": None if value is None else str(value),
+        rows.append({"item": None, "what": f"{what} is recorded", "target": "recorded", "measured": None if value is None else str(value),
                      "passed": bool(value), "why": "" if value else "not recorded"})  # fmt: skip
     return {"passed": all(row["passed"] for row in rows), "rows": rows}
 
@@ -103,7 +103,7 @@ def _hold_kernel(item, name, row, capability, hold):
 
 
 def _hold_compilation(compiled, hold):
-    """Item 24: single kernels, twenty, warm from the disk, and a size of a bucket that is compiled."""
+    """Item 24: compile times of single kernels and of twenty, loads from disk, and recompilations within a bucket."""
     for name in (*SINGLE_KERNELS, "twenty"):
         row = compiled.get(name, {})
         kernels = 20 if name == "twenty" else 1
@@ -131,7 +131,7 @@ def _why(row, rival):
 
 
 def markdown(found):
-    """The table that stands beside the JSON."""
+    """Returns the table that is written next to the JSON."""
     judged = found.get("verdict") or verdict(found)
     passed = sum(row["passed"] for row in judged["rows"])
     place = {**found.get("machine", {}), **found}

@@ -1,10 +1,10 @@
-"""What a graph costs in a process that finds it on disk: from AOTAutograd's call of frit to the callable, in new processes.
+"""Measures the load of a graph from disk in new processes: from AOTAutograd's call of frit until it returns the callable.
 
     python -m benchmarks.warm_start [--output FILE.json] [--processes N] [NAME ...]
 
-The first process of a program compiles and keeps it; the others take it from the cache. The first graph of a process also loads the
-native libraries, asks which build and CPU they are, and digests frit's own sources, once; that time stands apart. Processor time of the calling thread, so that a busy
-machine counts less; per graph the least and the median of the processes.
+The first process of a program compiles and stores it; the others load it from the cache. The first graph of a process also loads the
+native libraries, determines the build and the CPU, and digests frit's sources, once; that time is shown separately. Times are the CPU time of the
+calling thread, which other load disturbs less: per graph, the minimum and the median of the processes.
 """
 
 import argparse
@@ -62,7 +62,7 @@ def run(name):
 
 def measure_one(name, processes):
     with tempfile.TemporaryDirectory() as folder:
-        # The graphs alone: AOTAutograd's results would hide them (`second_process.py` measures whole calls).
+        # Disables AOTAutograd's results, which would hide the loads of graphs (`second_process.py` measures whole calls).
         environment = dict(os.environ, FRIT_CACHE_DIR=folder, FRIT_CACHE="1", TORCHINDUCTOR_AUTOGRAD_CACHE="0")
         environment.pop("TORCHINDUCTOR_FORCE_DISABLE_CACHES", None)
         samples = []

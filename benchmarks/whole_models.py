@@ -99,7 +99,7 @@ MODELS = {
 
 
 class Plain(nn.Module):
-    """A model that takes tensors by position and returns the first result, for contenders that export it."""
+    """Wraps a model to take tensors by position and return the first result, for contenders that export it."""
 
     def __init__(self, model, names):
         super().__init__()
@@ -149,7 +149,7 @@ CONTENDERS = {
 
 
 def measured(make, contenders, seconds):
-    """Median milliseconds by contender; round by round, each round in another order."""
+    """Returns the median milliseconds by contender; each round has another order."""
     torch.manual_seed(0)
     model, inputs = make()
     plain, values = Plain(model.eval(), list(inputs)), tuple(inputs.values())
@@ -162,7 +162,7 @@ def measured(make, contenders, seconds):
         samples, order, began = {name: [] for name in calls}, list(calls), time.perf_counter()
         while time.perf_counter() - began < seconds * len(calls) or len(samples[order[0]]) < 5:
             for name in order:
-                calls[name](*values)  # what the others left in the caches is not its own
+                calls[name](*values)  # untimed, since the others have evicted its data from the caches
                 start = time.perf_counter()
                 calls[name](*values)
                 samples[name].append(1e3 * (time.perf_counter() - start))
@@ -175,7 +175,7 @@ def main(arguments=None):
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2.0, help="for each contender of a model")
     parser.add_argument("--contenders", default="frit,inductor", help=f"some of {', '.join(CONTENDERS)}; eager always takes part")
-    parser.add_argument("--output", help="where the JSON goes; standard output gets the table either way")
+    parser.add_argument("--output", help="path of the JSON; the table is always printed")
     parser.add_argument("models", nargs="*", help="parts of the models' names; all by default")
     chosen = parser.parse_args(arguments)
     warnings.filterwarnings("ignore")

@@ -14,9 +14,9 @@ _MODULES = ("fused", "array_way", "sampling", "memory", "giou", "models", "optim
 class Program:
     """One program.
 
-    `compare` says how results are held against eager: "exact" bit for bit, "float" by the fp64 rule, "training"
-    for gradients too. A program that draws random numbers is seeded before each call. `fullgraph` is false
-    where a shape depends on data.
+    `compare` says how results are compared with eager's: "exact" bit for bit, "float" by the fp64 rule, "training"
+    with gradients too. A program that draws random numbers (`random`) is seeded before each call. `fullgraph` is false
+    if a shape depends on data.
     """
 
     name: str
@@ -35,7 +35,7 @@ _PROGRAMS = {}
 
 
 def register(name, section, **settings):
-    """Decorator: the function below is the program's `make`."""
+    """Decorator that registers the function as the `make` of a program."""
 
     def add(make):
         assert name not in _PROGRAMS, name

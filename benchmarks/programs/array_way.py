@@ -1,4 +1,4 @@
-"""Writing it the array way: broadcast instead of looping, and let the compiler drop the big intermediate."""
+"""Array programs: they broadcast instead of looping, and the compiler removes the large intermediate."""
 
 import torch
 
@@ -18,7 +18,7 @@ def pairwise_distance_root(a, b):
 
 
 def nearest_rows(a, b, labels):
-    """Distance, then advanced indexing with what it finds."""
+    """Distances, then advanced indexing with the indices of the nearest rows."""
     distance = pairwise_distance(a, b)
     nearest = distance.argmin(1)
     return labels[nearest], b[nearest] - a, distance.gather(1, nearest[:, None])
@@ -30,7 +30,7 @@ def masked_mean(x, mask):
 
 
 def _register_operator():
-    """An operator of the user's own, opaque to every compiler."""
+    """Registers a custom operator, which is opaque to every compiler."""
 
     @torch.library.custom_op("frit_programs::scaled_rotation", mutates_args=())
     def scaled_rotation(x: torch.Tensor, angle: float) -> torch.Tensor:

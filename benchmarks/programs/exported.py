@@ -1,5 +1,5 @@
-"""Models that are exported, with batch and length open: as their users write them, not decomposed, with in-place operators, buffers,
-tied weights and masks. Random weights, dropout off by `eval()`."""
+"""Models for export with dynamic batch and length, as users write them: not decomposed, with in-place operators, buffers, tied weights
+and masks. Weights are random; `eval()` disables dropout."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,8 +16,8 @@ VOCABULARY = 211
 
 @dataclass(frozen=True)
 class Exported:
-    """`make(scale)` gives the module, `inputs(*sizes)` its arguments, `shapes()` the dynamic shapes of its export from the first of the
-    sizes. `sizes` are those of the tests, `demo_sizes` those of the benchmark."""
+    """A model: `make(scale)` returns the module, `inputs(*sizes)` its arguments and `shapes()` the dynamic shapes for an export with the first
+    of the sizes. The tests use `sizes`, the benchmark `demo_sizes`."""
 
     make: Callable
     inputs: Callable
@@ -65,7 +65,7 @@ class ResNet(nn.Module):
                 channels = width << number
         self.layers, self.avgpool, self.fc = nn.Sequential(*layers), nn.AdaptiveAvgPool2d((1, 1)), nn.Linear(channels, classes)
         for module in self.modules():
-            if isinstance(module, nn.BatchNorm2d):  # statistics of a trained network
+            if isinstance(module, nn.BatchNorm2d):  # statistics like those of a trained network
                 module.running_mean.normal_(0, 0.2)
                 module.running_var.uniform_(0.5, 2)
 
@@ -87,7 +87,7 @@ class CausalAttention(nn.Module):
 
 
 class Decoder(nn.Module):
-    """A GPT-2 in plain torch: the head is the embedding, positions are a buffer that is not saved."""
+    """A GPT-2 in plain torch: the head is tied to the embedding, and positions are a buffer that is not saved."""
 
     def __init__(self, width=32, heads=4, layers=2, positions=128, vocabulary=VOCABULARY):
         super().__init__()
@@ -116,7 +116,7 @@ class Decoder(nn.Module):
 
 
 class Encoder(nn.Module):
-    """torch's own layers, with the mask of what is padding."""
+    """torch's encoder layers with a padding mask."""
 
     def __init__(self, width=32, heads=4, layers=2):
         super().__init__()
@@ -128,7 +128,7 @@ class Encoder(nn.Module):
 
 
 class Wrapped(nn.Module):
-    """A model of transformers on tensors alone."""
+    """A transformers model that takes and returns only tensors."""
 
     def __init__(self, model, *names, results=1, **settings):
         super().__init__()
@@ -177,7 +177,7 @@ def _tokens(batch, length):
 
 
 def kept(batch, length):
-    """All of the first row, ever less of the others."""
+    """Returns a mask that keeps all of the first row and three elements less of each further row."""
     lengths = torch.tensor([max(1, length - 3 * row) for row in range(batch)])
     return torch.arange(length)[None] < lengths[:, None]
 
@@ -195,7 +195,7 @@ def _images(batch, height, width):
 
 
 def batch_and_length(count=1, positions=128):
-    """The same two dimensions of each of the inputs."""
+    """Dynamic shapes with the same batch and length for each of `count` inputs."""
     batch, length = Dim("batch", min=1, max=128), Dim("length", min=2, max=positions)
     return lambda: tuple({0: batch, 1: length} for _ in range(count))
 

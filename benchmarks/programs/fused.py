@@ -1,4 +1,4 @@
-"""Chains every transformer is made of: one kernel each."""
+"""Operator chains of every transformer, each of which becomes one kernel."""
 
 import torch
 import torch.nn.functional as F

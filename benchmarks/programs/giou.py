@@ -1,4 +1,4 @@
-"""A loss over ragged boxes: the generalised IoU in the three forms people write, and the model around it."""
+"""A loss over ragged boxes: the generalised IoU in three common forms, and a model that uses it."""
 
 import torch
 import torch.nn.functional as F
@@ -9,7 +9,7 @@ EPSILON = 1e-5
 
 
 def giou(predicted, target):
-    """Generalised IoU of boxes (x1, y1, x2, y2) along the last dimension."""
+    """Generalised IoU of boxes (..., 4), given as (x1, y1, x2, y2) along the last dimension."""
     px1, py1, px2, py2 = predicted.unbind(-1)
     tx1, ty1, tx2, ty2 = target.unbind(-1)
     predicted_area = (px2 - px1) * (py2 - py1)
@@ -77,7 +77,7 @@ def with_gradient(loss):
 
 
 class BoxModel(torch.nn.Module):
-    """Four convolution blocks and two linear layers on uint8 images; as many boxes as asked."""
+    """Four convolution blocks and two linear layers on uint8 images; returns `boxes_per_image` boxes for each."""
 
     def __init__(self, size, boxes_per_image, channels=8):
         super().__init__()

@@ -1,4 +1,4 @@
-"""Memory that should never exist: a count over a broadcast difference."""
+"""A count over a broadcast difference, whose large intermediate fusion removes."""
 
 import torch
 

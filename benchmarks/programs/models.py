@@ -46,7 +46,7 @@ def gpt2(**settings):
 
     torch.manual_seed(0)
     model = GPT2LMHeadModel(gpt2_config(bos_token_id=0, eos_token_id=0, **settings))
-    model.loss_type = "ForCausalLM"  # spares transformers a warning that Dynamo would have to break the graph for
+    model.loss_type = "ForCausalLM"  # avoids a warning of transformers at which Dynamo would break the graph
     return model
 
 
@@ -73,7 +73,7 @@ def captioning(width=64, layers=2, heads=4, image=32, patch=8, vocabulary=64, lo
 
 
 def captions(batch, length, vocabulary, generator):
-    """Labels of the given longest length; shorter rows end in -100."""
+    """Labels (batch, length); the ends of shorter rows are -100."""
     labels = torch.randint(3, vocabulary, (batch, length), generator=generator)
     for row in labels[1:]:
         kept = int(torch.randint(1, length + 1, (), generator=generator))

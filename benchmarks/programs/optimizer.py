@@ -1,4 +1,4 @@
-"""The optimizer's step, compiled: many small tensors, one formula."""
+"""Optimizer steps: one formula over many small tensors."""
 
 import torch
 
@@ -20,7 +20,7 @@ def adamw_step(parameters, gradients, averages, squares, step, lr=1e-3, beta1=0.
 
 
 def torch_adamw_step(optimizer):
-    """torch.optim's own step, as users compile it."""
+    """A step of a torch.optim optimizer, as users compile it."""
 
     def run():
         optimizer.step()

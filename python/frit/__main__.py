@@ -1,6 +1,6 @@
 """The command line, also `python -m frit`. `frit doctor` checks the installation, `frit cache status|verify|clear` manages the disk cache,
-`frit bisect script.py` finds where a program differs from ATen and which pass is responsible, `frit inspect`, `frit bench` and `frit report` show
-what an artifact holds, how fast it is, and a page of both."""
+`frit bisect script.py` finds where a program differs from ATen and which pass is responsible, `frit inspect` shows what an artifact contains,
+`frit bench` measures it, and `frit report` writes a page about it."""
 
 import argparse
 import os
@@ -11,6 +11,7 @@ from .errors import FritError
 
 
 def main(arguments=None):
+    """Runs one command; returns the exit status. `arguments`: those of the process by default."""
     parser = argparse.ArgumentParser(prog="frit", description="frit, a graph-compiler backend for PyTorch 2")
     parser.add_argument("--version", action="store_true", help="print the versions of frit and LLVM, the supported torch versions, and the targets")
     commands = parser.add_subparsers(dest="command")
@@ -23,7 +24,7 @@ def main(arguments=None):
     bisect.add_argument("--out", help="the folder for the results; a new temporary folder by default")
     bisect.add_argument("script", help="a Python program that uses backend='frit', or a folder with a repro.py")
     bisect.add_argument("arguments", nargs=argparse.REMAINDER, help="the program's own")
-    _add_looks(commands)
+    _add_artifact_commands(commands)
     chosen, others = parser.parse_known_args(arguments)
     if others and chosen.command != "report":
         parser.error(f"unrecognized arguments: {' '.join(others)}")
@@ -34,11 +35,11 @@ def main(arguments=None):
         return print(doctor.version()) or 0 if chosen.version else doctor.main()
     if chosen.command is None:
         parser.error("a command is needed: doctor, cache, bisect, inspect, bench or report")
-    if chosen.command in _LOOKS:
+    if chosen.command in _ARTIFACT_COMMANDS:
         try:
-            return _LOOKS[chosen.command](chosen)
+            return _ARTIFACT_COMMANDS[chosen.command](chosen)
         except BrokenPipeError:
-            # The reader has seen enough; Python would complain again when it flushes.
+            # The reader has closed the pipe (`| head`). Without this, Python's flush at exit would raise again.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             return 0
         except (FritError, OSError) as error:
@@ -52,11 +53,11 @@ def main(arguments=None):
     if folder is None:
         print("frit cache: there is no home folder; name a folder with --dir or FRIT_CACHE_DIR", file=sys.stderr)
         return 2
-    return _ACTIONS[chosen.action](DiskCache(folder))
+    return _CACHE_ACTIONS[chosen.action](DiskCache(folder))
 
 
-def _add_looks(commands):
-    """The commands that look at an artifact."""
+def _add_artifact_commands(commands):
+    """Adds the commands that read an artifact."""
     inspect = commands.add_parser("inspect", help="print an artifact's sections, inputs, weights, guards, kernels and steps; nothing is run")
     inspect.add_argument("model", help="a .frit file")
     inspect.add_argument("--json", action="store_true", help="print JSON")
@@ -82,7 +83,7 @@ def _inspect(chosen):
     for text in chosen.size:
         name, _, number = text.partition("=")
         if not number.isdecimal():
-            raise FritError(f"--size={text!r} is no size like s0=64")
+            raise FritError(f"--size={text!r} is not of the form s0=64")
         sizes[name] = int(number)
     return run(chosen.model, chosen.json, chosen.steps, sizes)
 
@@ -99,7 +100,7 @@ def _report(chosen):
     return run(chosen.path, chosen.out, chosen.others)
 
 
-_LOOKS = {"inspect": _inspect, "bench": _bench, "report": _report}
+_ARTIFACT_COMMANDS = {"inspect": _inspect, "bench": _bench, "report": _report}
 
 
 def _status(cache):
@@ -124,7 +125,7 @@ def _clear(cache):
     return 0
 
 
-_ACTIONS = {"status": _status, "verify": _verify, "clear": _clear}
+_CACHE_ACTIONS = {"status": _status, "verify": _verify, "clear": _clear}
 
 if __name__ == "__main__":
     sys.exit(main())

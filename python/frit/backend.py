@@ -1,9 +1,9 @@
 """The function that `torch.compile(..., backend="frit")` finds by entry point.
 
-AOTAutograd turns the Dynamo graph into functional forward and backward graphs of core operators; each is
+AOTAutograd turns the Dynamo graph into functional forward and backward graphs of core operators. Each is
 captured as export-schema JSON (`capture/graph.py`), compiled to an artifact and loaded. The executable
-follows torch's boxed convention and runs no Python per call. Importing this module compiles nothing; the
-first compilation loads the C++ libraries.
+follows torch's boxed convention and runs no Python per call. The C++ libraries are loaded by the first
+compilation, not by importing this module.
 """
 
 import contextlib
@@ -49,12 +49,12 @@ def frit(gm, example_inputs, *, mode=None, options=None):
         return flatten_graph_inputs(gm, example_inputs, functools.partial(frit, mode=mode, options=options))
     settings = buckets.resolve(settings, gm, example_inputs)
     _FUNCTIONS.add(number_of_function())
-    # The room of reports is above this module and imports it.
+    # Imported here, because `report` imports this module.
     settings = importlib.import_module("frit.report.watching").prepare(gm, settings)
     with phases.watched(settings["progress"]):
         if _is_saved():
             return _compile_to_save(gm, example_inputs, settings)
-        return _compile(gm, example_inputs, settings, lambda compiler, stage: compiler, _keeper(settings))
+        return _compile(gm, example_inputs, settings, lambda compiler, stage: compiler, _result_store(settings))
 
 
 def number_of_function():
@@ -78,7 +78,7 @@ def _compile_to_save(gm, example_inputs, settings):
         return _compile(gm, example_inputs, settings, wrap)
 
 
-# Exceptions that show a bug in a decomposition; a decomposition that refuses its operands raises others.
+# Exceptions that indicate a bug in a decomposition; a decomposition that refuses its operands raises others.
 _MISTAKES = (TypeError, NameError, AttributeError, LookupError)
 
 
@@ -86,7 +86,7 @@ def _why_no_results(settings):
     """Why AOTAutograd's results are neither looked up nor stored; "" if they are."""
     if planted.NUMBER or settings["mutant"]:
         return "a mistake is planted"
-    # These look at the graphs of each process, as traced.
+    # These options need the traced graphs in each process.
     for option, plain in (("verify", 0), ("autotune", False), ("cuda_graphs", False), ("fail_at", ""), ("dump_dir", "")):
         if settings[option] != plain:
             return f"the option {option}"
@@ -112,7 +112,7 @@ def _autograd_results():
 
 @contextlib.contextmanager
 def backwards_compiled_now():
-    """Inside, backwards are compiled with their forwards and not at their first call."""
+    """A context in which backwards are compiled together with their forwards and not at their first call."""
     results = _autograd_results()
     if results is None:
         raise CompileError("frit: this version of torch cannot compile a backward before it is called; call the model once instead")
@@ -123,57 +123,57 @@ def backwards_compiled_now():
         results.COMPILE_BACKWARDS_NOW.reset(token)
 
 
-def _keeper(settings):
-    """What looks up and stores AOTAutograd's results; None if that is off."""
+def _result_store(settings):
+    """The ResultStore of AOTAutograd's results for one compilation; None if they are not cached. The reason is counted."""
     if not compiled_graphs.enabled(settings) or not torch._functorch.config.enable_autograd_cache:
         return None
     why = _why_no_results(settings)
     if not why and not native.compiler().identity():
-        why = "the compiler carries no build id"
+        why = "the compiler has no build id"
     results = None if why else _autograd_results()
     if results is None:
         counters["frit"][f"autograd_cache_bypass:{why or 'this version of torch has another cache'}"] += 1
         return None
     from .verify import repro_text
 
-    return results.Keeper(buckets.for_compiler(settings), settings, repro_text.traced_arguments)
+    return results.ResultStore(buckets.for_compiler(settings), settings, repro_text.traced_arguments)
 
 
-def _compile(gm, example_inputs, settings, wrap, keeper=None):
+def _compile(gm, example_inputs, settings, wrap, store=None):
     from torch._functorch.aot_autograd import aot_module_simplified
     from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     disable = torch._dynamo.disable
-    laid = []  # the backward's channels-last inputs; the forward fills the list
+    channels_last = []  # the backward's channels-last inputs; the forward fills the list
 
     def compiler_of(stage, wrap):
-        laid_here = None if stage == "inference" else laid
-        return wrap(functools.partial(compile_graph, settings=settings, stage=stage, laid=laid_here), stage)
+        channels_last_here = None if stage == "inference" else channels_last
+        return wrap(functools.partial(compile_graph, settings=settings, stage=stage, channels_last=channels_last_here), stage)
 
-    def trace(decompositions, keeper):
+    def trace(decompositions, store):
         compile_backward = disable(
-            compiler_of("backward", keeper.noting if keeper else wrap),
+            compiler_of("backward", store.with_saved_graph if store else wrap),
             reason="do not trace the backward compiler",
         )
 
         def backward(inner, inputs):
             # The backward runs outside AOTAutograd's wrapper, so it must be hidden from Dynamo separately.
-            return _fenced(compile_backward(inner, inputs))
+            return _untraced(compile_backward(inner, inputs))
 
-        with keeper.looking() if keeper else contextlib.nullcontext():
+        with store.in_use() if store else contextlib.nullcontext():
             return aot_module_simplified(
                 gm,
                 example_inputs,
-                fw_compiler=compiler_of("forward", keeper.asking if keeper else wrap),
+                fw_compiler=compiler_of("forward", store.as_serializable if store else wrap),
                 bw_compiler=backward,
-                inference_compiler=compiler_of("inference", keeper.asking if keeper else wrap),
+                inference_compiler=compiler_of("inference", store.as_serializable if store else wrap),
                 partition_fn=min_cut_rematerialization_partition,
                 decompositions=decompositions,
                 keep_inference_input_mutations=True,
             )
 
     try:
-        compiled = trace(LazyTable(), keeper)
+        compiled = trace(LazyTable(), store)
     except (FritError, torch._dynamo.exc.TorchDynamoException):
         raise  # Dynamo's own exceptions ask it to restart the trace
     except Exception as error:
@@ -187,15 +187,15 @@ def _compile(gm, example_inputs, settings, wrap, keeper=None):
     return disable(compiled, reason="do not trace a compiled graph")
 
 
-@guard.guarded(lambda stage, laid: _layout_freedom(stage, laid), lambda *part: build(*part))
-def compile_graph(gm, example_inputs, *, settings, stage, laid=None, made):
-    """Compiles one functional graph to a boxed callable. In the list `laid` a forward notes which inputs of its backward are channels-last;
-    without the list none are. What an observer is told is appended to the list `made`; the captured graph has its artifact."""
+@guard.guarded(lambda stage, channels_last: _layout_freedom(stage, channels_last), lambda *part: build(*part))
+def compile_graph(gm, example_inputs, *, settings, stage, channels_last=None, made):
+    """Compiles one functional graph to a boxed callable. In the list `channels_last` a forward notes which inputs of its backward are channels-last;
+    without the list none are. The arguments of the observers, (name, stage, captured, report, executable), are appended to the list `made`."""
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
     try:
         with contextlib.ExitStack() as span:
-            return _compile_graph(gm, name, settings, stage, laid, made, span)
+            return _compile_graph(gm, name, settings, stage, channels_last, made, span)
     except FritError as error:
         if isinstance(error, OptionError) or not as_is.allowed(error, settings):
             raise
@@ -204,14 +204,14 @@ def compile_graph(gm, example_inputs, *, settings, stage, laid=None, made):
         reason = as_is.reason_of(error)
         if folder := getattr(repro.note(error, gm, {**settings, "strict": True}, stage), "repro", None):
             log.info("%s: %s shows why it is not compiled", name, folder)
-        return _run_as_is(gm, name, settings, stage, laid, made, reason)
+        return _run_as_is(gm, name, settings, stage, channels_last, made, reason)
 
 
-def _compile_graph(gm, name, settings, stage, laid, made, span):
+def _compile_graph(gm, name, settings, stage, channels_last, made, span):
     clock = _Clock(name)
 
     def captured_now():
-        # From here on it is a compilation. A graph from the cache has no span, which would take a tenth of its time.
+        # Called only for a graph that is compiled: a span would take a tenth of the time of a graph from the cache.
         span.enter_context(phases.watched(settings["progress"]))  # a backward may be compiled by itself, at its first call
         span.enter_context(phases.phase("graph", name, nodes=len(gm.graph.nodes)))
         return _captured(gm, name, clock)
@@ -232,7 +232,7 @@ def _compile_graph(gm, name, settings, stage, laid, made, span):
     if is_specialized:
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
     cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
-    _note_laid(stage, short, laid)
+    _note_channels_last(stage, short, channels_last)
     captured.summary, captured.relaid = short, settings.get("channels_last_inputs", ())
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     if short["has_buckets"]:
@@ -256,14 +256,14 @@ def _captured(gm, name, clock):
     return captured
 
 
-def _run_as_is(gm, name, settings, stage, laid, made, reason):
+def _run_as_is(gm, name, settings, stage, channels_last, made, reason):
     """A boxed callable for a graph that cannot be captured or compiled; it runs the graph as it was traced."""
     as_is.note(name, reason)
     report = as_is.report(reason)
     captured = Captured(None, [], [], len(gm.graph.nodes))
-    captured.why_not_kept = f"the whole graph ({reason})"
+    captured.why_not_saved = f"the whole graph ({reason})"
     executable = as_is.boxed(gm, settings.get("channels_last_inputs", ()))
-    _note_laid(stage, report, laid)
+    _note_channels_last(stage, report, channels_last)
     tally = counters["frit"]
     tally["graphs"] += 1
     tally[f"graphs_{stage}"] += 1
@@ -274,27 +274,27 @@ def _run_as_is(gm, name, settings, stage, laid, made, reason):
     return executable
 
 
-def _layout_freedom(stage, laid):
+def _layout_freedom(stage, channels_last):
     """Facts about strides that the graph does not contain: which results only the backward sees, and which inputs of a backward the forward
     has made channels-last."""
     if stage == "backward":
-        return {"channels_last_inputs": list(laid)} if laid else {}
-    saved = _saved(stage, laid)
+        return {"channels_last_inputs": list(channels_last)} if channels_last else {}
+    saved = _saved(stage, channels_last)
     return {"first_kept": saved.num_forward} if saved else {}
 
 
-def _saved(stage, laid):
+def _saved(stage, channels_last):
     """AOTAutograd's metadata of the values that a forward saves for its backward."""
     context = torch._guards.TracingContext.try_get()
-    return context.fw_metadata if stage == "forward" and laid is not None and context is not None else None
+    return context.fw_metadata if stage == "forward" and channels_last is not None and context is not None else None
 
 
-def _note_laid(stage, short, laid):
+def _note_channels_last(stage, short, channels_last):
     """Notes which inputs of the backward will be channels-last. Its inputs are sizes, then the tensors that the forward saved. AOTAutograd
     ignores the strides of saved tensors, and its own interface for strides (`output_strides`) takes no symbols."""
-    saved = _saved(stage, laid)
+    saved = _saved(stage, channels_last)
     if saved:
-        laid[:] = [saved.num_symints_saved_for_bw + number - saved.num_forward for number in short["channels_last_results"]]
+        channels_last[:] = [saved.num_symints_saved_for_bw + number - saved.num_forward for number in short["channels_last_results"]]
 
 
 def build(captured, settings, name, match=None):
@@ -356,7 +356,7 @@ def _note_loaded(saved, executable, report, settings):
     _GRAPHS["count"] += 1
     _EXECUTABLES.append((weakref.ref(executable), report))
     _count(name, saved.stage, saved.nodes, report, saved.summary)
-    # A file of torch has the options of its compilation; those that do not matter to a compilation are of this process.
+    # A file of torch has the options of its compilation; the options that apply after a compilation are those of this process.
     settings = settings or {**option_registry.resolve(None, None), **saved.settings}
     as_is.attach_traced(executable, saved.traced, name, settings)
     guard.watch_loaded(executable, name, saved, settings)
@@ -393,7 +393,7 @@ def _count_callbacks(name, captured):
         note_entry("fallbacks", name, {"op": step.name, "reason": step.why, "python": True})
 
 
-def _fenced(executable):
+def _untraced(executable):
     fenced = torch._dynamo.disable(executable, reason="do not trace a compiled backward")
     fenced._boxed_call = True
     return fenced

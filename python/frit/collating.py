@@ -1,7 +1,7 @@
 """A collate function for `torch.utils.data.DataLoader` that pads ragged samples to buckets.
 
 A batch then has one of a few lengths, so that kernels specialised for a bucket, CUDA graphs and library calls recur. Which tensors are ragged is
-declared and not seen from the data: in a batch of one sample, or of samples that are equally long by chance, nothing varies.
+declared and not inferred from the data: in a batch of one sample, or of samples that are equally long by chance, nothing varies.
 """
 
 import copy
@@ -16,13 +16,14 @@ from .sizes.buckets import smallest_bucket
 
 
 def collate(buckets="ramp", dim=0, value=0, fields=None):
-    """A function of a list of samples that returns `(batch, mask)`: what torch's `default_collate` makes of the samples padded along `dim`, and a
+    """Returns a function of a list of samples that returns `(batch, mask)`: torch's `default_collate` of the samples padded along `dim`, and a
     bool tensor (samples, padded length) that is True where a row is a sample's own.
 
-    `buckets`: ascending lengths, "ramp" or "off" (the longest sample's length), as the option `buckets` takes them. `value`: what is padded with,
-    or one for each field: `{"ids": 0, "labels": -100}`. `fields`: the ragged tensors of a sample, by key or index, a tuple of these for one inside
-    of another; by default all tensors that have the dimension. They must be equally long in each sample, unless `fields` has buckets for each,
-    `{"source": [32, 64], "target": "ramp"}`: then the mask is a dictionary by field.
+    `buckets`: ascending lengths, "ramp" or "off" (the longest sample's length), as in the option `buckets`. `value`: the padding value, or one
+    for each field: `{"ids": 0, "labels": -100}`. `fields`: the ragged tensors of a sample, each by its key or index, or by a tuple of them if it is
+    nested; by default all tensors that have the dimension. They must be equally long in each sample, unless `fields` has buckets for each,
+    `{"source": [32, 64], "target": "ramp"}`: then the mask is a dictionary by field. OptionError for invalid arguments; the returned function raises
+    CollateError for samples that cannot be padded together.
     """
     return _Padding(buckets, dim, value, fields)
 
@@ -32,7 +33,7 @@ class _Padding:
 
     def __init__(self, buckets, dim, value, fields):
         if type(dim) is not int:
-            raise OptionError(f"frit: collate pads one dimension, dim={dim!r} is no integer")
+            raise OptionError(f"frit: collate pads one dimension, dim={dim!r} is not an integer")
         if fields is not None and not isinstance(fields, (list, tuple, set, Mapping)):
             raise OptionError(f"frit: collate takes fields as a list or as a dictionary with buckets, not {fields!r}")
         self.dim = dim
@@ -54,7 +55,8 @@ class _Padding:
         self._check_alike(tensors)
         for path in self.values:
             if path is not None and path not in tensors[0]:
-                raise CollateError(f"frit: collate has a value for {_shown(path)}, which is no tensor to pad: {', '.join(map(_shown, tensors[0]))}")
+                known = ", ".join(map(_shown, tensors[0]))
+                raise CollateError(f"frit: collate has a value for {_shown(path)}, which is not a tensor to pad: {known}")
         masks, padded = {}, {}
         for group, asked in self.buckets.items():
             paths = [group] if group is not None else list(tensors[0])
@@ -74,7 +76,7 @@ class _Padding:
         return default_collate(filled), named
 
     def _ragged(self, number, sample):
-        """Path -> tensor, of the ragged tensors of a sample."""
+        """Path -> tensor for the ragged tensors of a sample."""
         found = {}
 
         def look(path, leaf):
@@ -149,7 +151,7 @@ def _tensor(leaf):
 
 
 def _length(number, tensors, dim):
-    """The one length of a sample's ragged tensors."""
+    """The common length of a sample's ragged tensors; CollateError if they differ."""
     (first, length), *others = [(path, tensor.shape[dim]) for path, tensor in tensors.items()]
     for path, other in others:
         if other != length:

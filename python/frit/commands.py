@@ -11,11 +11,11 @@ from . import installed
 from .errors import FritError
 
 
-def _become(folder, name):
+def _exec(folder, name):
     # Not one from the PATH, which may be the script that runs.
     program = os.path.join(folder, name)
     if not os.path.exists(program):
-        raise FritError(f"{program} is missing; in a source tree {name} lies in build/bin, elsewhere install frit again")
+        raise FritError(f"{program} is missing; in a source tree {name} is in build/bin, elsewhere install frit again")
     os.execv(program, [name, *sys.argv[1:]])
 
 
@@ -26,7 +26,7 @@ def program(name):
     places = [os.path.join(_programs(), name), os.path.join(build, "bin", name), shutil.which(name)]
     found = next((place for place in places if place and os.access(place, os.X_OK)), None)
     if found is None:
-        raise FritError(f"{places[0]} is missing; in a source tree {name} lies in build/bin, elsewhere install frit again")
+        raise FritError(f"{places[0]} is missing; in a source tree {name} is in build/bin, elsewhere install frit again")
     return found
 
 
@@ -35,15 +35,17 @@ def _programs():
 
 
 def frit_compile():
-    _become(_programs(), "frit-compile")
+    """The command `frit-compile`."""
+    _exec(_programs(), "frit-compile")
 
 
 def frit_run():
-    _become(_programs(), "frit-run")
+    """The command `frit-run`."""
+    _exec(_programs(), "frit-run")
 
 
 def frit_run_torch():
-    """That for the installed torch; the newest if none is installed, for the libraries of torch that LD_LIBRARY_PATH names."""
+    """The command `frit-run-torch` for the installed torch; the newest if none is installed, for the libraries that LD_LIBRARY_PATH names."""
     from importlib import metadata
 
     folders = installed.torch_folders()
@@ -54,4 +56,4 @@ def frit_run_torch():
             sys.stderr.write(f"frit-run-torch: built for torch {chosen[0]}.{chosen[1]}, untested with {version}\n")
     except metadata.PackageNotFoundError:
         chosen = max(folders, default=None)
-    _become(folders.get(chosen, _programs()), "frit-run-torch")
+    _exec(folders.get(chosen, _programs()), "frit-run-torch")

@@ -28,6 +28,8 @@ TARGETS = "cpu, simt, sm_80, sm_90, sm_100"
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
+    """The result of one check. `status`: "ok", "warning" or "error"; `text` says what to do unless it is "ok"."""
+
     status: str
     name: str
     text: str
@@ -148,7 +150,7 @@ def _programs():
 
 
 def _temporary():
-    """A compiler that cannot write temporary files leaves no reports, dumps and repros."""
+    """Without temporary files there are no reports, dumps or repros."""
     try:
         with tempfile.NamedTemporaryFile() as file:
             return Finding("ok", "temporary", os.path.dirname(file.name))
@@ -185,7 +187,7 @@ def _self_test():
             torch.testing.assert_close(*grads)
             torch.testing.assert_close(compiled(x, y), function(x, y))
     except Exception as error:
-        return Finding("error", "self-test", f"{type(error).__name__}: {str(error).strip().splitlines()[0]}; please report it with this page")
+        return Finding("error", "self-test", f"{type(error).__name__}: {str(error).strip().splitlines()[0]}; please report it with this output")
     return Finding("ok", "self-test", f"results and gradients are eager's; the first call took {first:.1f} s")
 
 
@@ -203,6 +205,7 @@ def examine():
 
 
 def main():
+    """Prints the findings; returns the exit status, 1 if one is an error."""
     findings = examine()
     print(version(), *(finding.line() for finding in findings), sep="\n")
     return 1 if any(finding.status == "error" for finding in findings) else 0

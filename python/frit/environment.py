@@ -37,19 +37,19 @@ def warn(text):
 
 
 def number_of_bytes(name, default):
-    """The value of a variable such as '1073741824', '1G', '512 MB' or '1.5GiB'; powers of 1024."""
+    """The bytes that the variable `name` gives, as in `bytes_in`; `default` if it is not set, or invalid (with a warning)."""
     text = os.environ.get(name, "")
     if not text:
         return default
     found = bytes_in(text)
     if found is None:
-        warn(f"{name}={text!r} is no size and is ignored; give a number of bytes, or one like 512M or 1GB")
+        warn(f"{name}={text!r} is not a size and is ignored; give a number of bytes, or one like 512M or 1GB")
         return default
     return found
 
 
 def bytes_in(text):
-    """The number of bytes that a text such as '1073741824', '1G', '512 MB' or '1.5GiB' says, in powers of 1024; None if it says none."""
+    """The number of bytes in a text such as '1073741824', '1G', '512 MB' or '1.5GiB', in powers of 1024; None if the text is not a size."""
     found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([kmgt]?)(?:i?b)?\s*", text, re.IGNORECASE)
     return int(float(found[1]) * _UNITS[found[2].lower()]) if found else None
 

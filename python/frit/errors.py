@@ -1,7 +1,7 @@
-"""The errors that frit raises. A message names the place, the value and what to do.
+"""The errors that frit raises. A message names the location, the value and what to do.
 
-The docstring of a class says when it is raised, `advice` what to do; docs/generated/errors.md is made of them. Advice has no value of a
-particular error, which is in the message.
+The docstring of a class says when it is raised, `advice` what to do; docs/generated/errors.md is generated from both. Advice is the same for every
+error of a class; the values of a particular error are in its message.
 """
 
 
@@ -47,10 +47,10 @@ class CollateError(FritError, ValueError):
 class VerifyError(FritError):
     """A call's results differ from ATen's (the option `verify`)."""
 
-    # The parts of the message: `place` is a frit.verify.locate.Place, `repro` a folder, or None.
     advice = (
         "Run the `repro.py` in the folder `repro`, and `frit bisect` on it (docs/Trust.md). If the difference is one of rounding, "
         "`numerics='eager'` rounds where eager does."
     )
+    # The parts of the message: `place` is a frit.verify.locate.Place, `repro` a folder, or None.
     graph = stage = place = repro = None
     differences, sizes = (), {}

@@ -1,26 +1,26 @@
-"""Options of Inductor that users carry over: each is translated to an option of frit, or refused with what to use instead.
+"""Options of Inductor: each is translated to an option of frit, or refused with a message that says what to use instead.
 
 Names and meanings are those of `torch._inductor.config` (torch 2.13).
 """
 
 from .errors import OptionError
 
-_AS_IT_IS = {True: True, False: False}
+_UNCHANGED = {True: True, False: False}
 
 #: {Inductor's name: (the option of frit, {Inductor's value: frit's})}.
 TRANSLATED = {
-    "max_autotune": ("autotune", _AS_IT_IS),
-    "max_autotune_pointwise": ("autotune", _AS_IT_IS),
-    "triton.cudagraphs": ("cuda_graphs", _AS_IT_IS),
+    "max_autotune": ("autotune", _UNCHANGED),
+    "max_autotune_pointwise": ("autotune", _UNCHANGED),
+    "triton.cudagraphs": ("cuda_graphs", _UNCHANGED),
     "shape_padding": ("padding", {True: "auto", False: "off"}),
     "fallback_random": ("random", {True: "torch", False: "auto"}),
     "emulate_precision_casts": ("numerics", {True: "eager", False: "default"}),
-    "fx_graph_cache": ("cache", _AS_IT_IS),
+    "fx_graph_cache": ("cache", _UNCHANGED),
     "force_disable_caches": ("cache", {True: False, False: True}),
 }
 
-#: {Inductor's name: (the values that say what frit does anyway, what to use for others)}.
-_SETTLED = {
+#: {Inductor's name: (the values that describe what frit always does, what to use instead of others)}.
+_FIXED = {
     "epilogue_fusion": ((True,), "'fusion': False makes each operator a kernel of its own"),
     "freezing": ((False,), "parameters stay arguments, so that writing them has an effect; frit-compile makes files with constant weights"),
     "coordinate_descent_tuning": ((False,), "'autotune': True measures the schedules of each region"),
@@ -31,12 +31,12 @@ _SETTLED = {
 
 
 def translate(given):
-    """The options with Inductor's names replaced. OptionError for a value that frit has no counterpart of, and for two names that contradict
+    """The options with Inductor's names replaced. OptionError for a value that has no counterpart in frit, and for two names that contradict
     each other."""
     translated, origin = {}, {}
     for name, value in given.items():
-        if name in _SETTLED:
-            accepted, instead = _SETTLED[name]
+        if name in _FIXED:
+            accepted, instead = _FIXED[name]
             if value not in accepted:
                 raise OptionError(f"frit: {name!r} is an option of Inductor, and frit has none like it for {value!r}: {instead}")
             continue

@@ -1,3 +1,3 @@
-"""Import this module before calling `torch.compiler.load_cache_artifacts`, so that torch knows frit's kind of entry (docs/Cache.md)."""
+"""Registers frit's kind of cache entry with torch: import it before calling `torch.compiler.load_cache_artifacts` (docs/Cache.md)."""
 
 from .cache.compiled_graphs import FritCacheArtifact, load_cache_artifacts  # noqa: F401

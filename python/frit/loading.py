@@ -1,4 +1,4 @@
-"""`frit.load("model.frit")`: an artifact of `frit-compile` as a function on tensors.
+"""`frit.load("model.frit")`: loads an artifact of `frit-compile` as a function on tensors.
 
 Nothing is compiled and no weight is read: the file is mapped, and pages are read when kernels touch them. If
 a program updates its buffers, only this process sees the new values; the file stays unchanged. The machine

@@ -1,12 +1,12 @@
 """Logging: Python's logger `frit`, controlled by FRIT_LOGS.
 
-FRIT_LOGS has the grammar of TORCH_LOGS: a comma-separated list of names, each optionally preceded by `+`
-(debug level) or `-` (errors only). `frit` is the package's own log; the other names are
-artifacts, which are off by default. TORCH_LOGS can name `frit` too, as it can name any package: `+frit` also shows the artifacts, all but the
-graphs (`torch_logs.py`). It cannot name the artifacts: torch parses it during its import, before frit is imported.
+FRIT_LOGS has the grammar of TORCH_LOGS: a comma-separated list of names, each optionally preceded by `+` (debug level) or `-` (errors only). `frit`
+is the package's own log; the other names are artifacts, which are off by default. TORCH_LOGS can name `frit` too, as it can name any package: `+frit`
+also shows the artifacts, except the graphs (`torch_logs.py`). It cannot name the artifacts: torch parses it during its import, before frit is
+imported.
 
-A line is a sentence. With FRIT_LOGS_FORMAT=json it is an object with the level, the logger, the text, and, for an artifact, the graph and all that the
-compiler says about the entry.
+A line is a sentence. With FRIT_LOGS_FORMAT=json it is an object with the level, the logger, the text, and, for an artifact, the graph and the entry
+of the compiler's report.
 """
 
 import functools
@@ -54,7 +54,7 @@ def apply(spec):
 
 
 def note_entry(what, graph, entry):
-    """A line of an artifact about an entry of the compiler's report."""
+    """Logs an entry of the compiler's report to the artifact `what`."""
     artifact(what).debug("%s: %s", graph, _SENTENCES[what](entry), extra={"frit_graph": graph, "frit_entry": entry})
 
 

@@ -1,7 +1,7 @@
 """Every option of the backend, in one registry.
 
-`torch.compile(f, backend="frit", mode=..., options={...})`. torch refuses both at once, so the mode may also
-be given as an option. All settings reach the compiler through this registry, which validates and documents
+`torch.compile(f, backend="frit", mode=..., options={...})`. torch refuses a mode and options together, so the mode
+may also be given as an option. All settings reach the compiler through this registry, which validates and documents
 them and puts them into the cache key.
 """
 
@@ -50,7 +50,7 @@ REGISTRY = {
         Option("reuse", bool, True, "reuse memory and write in place; off: each value has storage of its own, for bisecting"),
         Option("relay", bool, True, "run convolutions and pooling channels-last; off: keep the program's order of dims, for bisecting"),
         Option("products", bool, True, "run matrix products and attention on the CPU in frit's own kernels where they are faster; off: all are ATen calls"),
-        Option("convolutions", bool, True, "run convolutions on the CPU in frit's own kernel, with what follows them; off: all are ATen calls"),
+        Option("convolutions", bool, True, "run convolutions on the CPU in frit's own kernel, fused with what follows them; off: all are ATen calls"),
         Option(
             "target",
             str,
@@ -133,7 +133,7 @@ REGISTRY = {
             "mutant",
             str,
             "",
-            "plants a mistake in a legalisation rule, 'OPERATOR:KIND/WHERE/NUMBER' (scripts/mutants), to test tests; results are wrong",
+            "plant a mistake in a legalisation rule, 'OPERATOR:KIND/WHERE/NUMBER' (scripts/mutants), to test tests; results are wrong",
             environment="FRIT_MUTANT",
         ),
         Option("fallback", str, "aten", "'error' refuses graphs in which an operator is left to ATen", ("aten", "error")),
@@ -164,17 +164,17 @@ REGISTRY = {
             "progress",
             bool,
             True,
-            "a line on the terminal while a compilation lasts longer than a second; nothing where the standard error is no terminal",
+            "show a line on the terminal while a compilation lasts longer than a second; nothing if the standard error is not a terminal",
             environment="FRIT_PROGRESS",
         ),
         Option(
-            "repro_data", bool, False, "store the arguments of the failed call, with their data, in such folders", environment="FRIT_REPRO_DATA"
+            "repro_data", bool, False, "store the arguments of the failed call, with their data, in the repro's folder", environment="FRIT_REPRO_DATA"
         ),
     )
 }
 
 
-#: The most sizes that all bucket lists of a graph may have together.
+#: The maximum number of sizes in all bucket lists of a graph together.
 MOST_BUCKETS = 64
 
 #: Options that apply after a graph is compiled. Neither the compiler nor the cache keys use them.
@@ -182,7 +182,7 @@ AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_le
 
 
 def check_buckets(value):
-    """Raises if a `buckets` option is malformed for every program."""
+    """Raises OptionError if a `buckets` option is malformed, whatever the program."""
     total = 0
     for key, sizes in value.items():
         if not isinstance(key, str) or not key:
@@ -220,13 +220,13 @@ def _check_count(name, number):
 
 
 def nearest(name, known):
-    """A part of a message: suggests the closest known name, or lists all."""
+    """The part of a message that suggests the closest known name, or lists all."""
     close = difflib.get_close_matches(str(name), known, n=1, cutoff=0.4)
     return f"did you mean {close[0]!r}?" if close else f"known: {', '.join(sorted(known))}"
 
 
 def resolve(mode=None, options=None):
-    """All options as a plain dict name -> value, or an OptionError that says what to do."""
+    """All options as a plain dict name -> value; raises an OptionError that says what to do."""
     given = inductor_options.translate(options or {})
     mode = given.pop("mode", None) if mode is None else mode
     mode = "default" if mode is None else mode
@@ -248,7 +248,7 @@ def _default(option):
         value = environment.truth(option.environment, text)
         return option.default if value is None else value
     if option.type is int and not text.isdecimal():
-        environment.warn(f"{option.environment}={text!r} is no number and is ignored")
+        environment.warn(f"{option.environment}={text!r} is not a number and is ignored")
         return option.default
     try:
         return _checked(option.name, option.type(text))

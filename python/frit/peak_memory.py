@@ -5,8 +5,8 @@
     memory.at(batch=32, length=512)                        # bytes
     memory.largest("batch", "8GB", length=512)             # the largest batch whose peak is within 8 GiB
 
-It follows the plan as the runtime does. Arguments count (parameters too) for the whole call, and so do constants, results, temporaries, and what
-kernels and those operators of ATen whose workspace is known take while they run. Operators whose own memory is not known are named.
+The formula follows the plan as the runtime does. Counted are arguments, parameters and constants for the whole call, and results, temporaries and
+workspaces while they live (the workspaces of kernels, and of ATen operators where they are known). Operators of unknown workspace are named.
 """
 
 import os
@@ -19,11 +19,12 @@ from .inspect.reader import read, read_file
 from .loading import Model
 from .options import nearest
 
-_ENDLESS = 1 << 48
+#: Sizes above this are treated as unbounded.
+_UNBOUNDED = 1 << 48
 
 
 class Memory:
-    """The memory of the graphs of one function; the backward is a graph of its own, whose arguments are what the forward saved."""
+    """The memory of the graphs of one function, in bytes. The backward is a separate graph, whose arguments are what the forward saved."""
 
     def __init__(self, graphs, traced=(), aliases=None):
         self.graphs = list(graphs)
@@ -44,7 +45,7 @@ class Memory:
         return found
 
     def named(self, **names):
-        """The same with other names of sizes: `named(batch="ids[0]")`."""
+        """A Memory with other names of sizes: `named(batch="ids[0]")`. OptionError for an unknown name."""
         other = {}
         for new, old in names.items():
             if other.setdefault(self._known(old), new) != new:
@@ -53,11 +54,12 @@ class Memory:
         return Memory([graph.renamed(other) for graph in self.graphs], self._traced, {**aliases, **other})
 
     def at(self, sizes=None, /, **named):
-        """The bytes at the peak of a call. Sizes are given by name: `at(batch=32)`, or `at({"ids[0]": 32})`."""
+        """The bytes at the peak of a call. Sizes are given by name: `at(batch=32)`, or `at({"ids[0]": 32})`. OptionError if one is missing or
+        invalid."""
         return self._largest_graph({**(sizes or {}), **named}).total
 
     def parts(self, sizes=None, /, **named):
-        """The same by what the bytes are for: arguments, constants, results, temporaries, workspaces."""
+        """The bytes at the peak by purpose: arguments, constants, results, temporaries, workspaces."""
         return self._largest_graph({**(sizes or {}), **named})
 
     def _largest_graph(self, given):
@@ -88,7 +90,7 @@ class Memory:
         """The largest value of a size whose peak is within `budget`, bytes or a text like "8GB"; None if not even the least is."""
         allowed = environment.bytes_in(budget) if isinstance(budget, str) else budget
         if type(allowed) is not int or allowed < 0:
-            raise OptionError(f"frit.memory: {budget!r} is no budget; give a number of bytes, or a text like '512M' or '8GB'")
+            raise OptionError(f"frit.memory: {budget!r} is not a budget; give a number of bytes, or a text like '512M' or '8GB'")
         name, bounds = self._known(name), self._bounds()
         least, most, step = bounds.pop(name)
         others = self._checked({**(sizes or {}), **named}, bounds)
@@ -103,13 +105,13 @@ class Memory:
         above = max(1, low)
         while above < high and fits(above):
             low, above = above, 2 * above
-            if above > _ENDLESS:
+            if above > _UNBOUNDED:
                 raise OptionError(f"frit.memory: the peak does not grow with {name}")
         if above >= high:
             if fits(high):
                 return high * step
             above = high
-        # `low` fits and `above` does not: more elements never take less memory.
+        # `low` fits and `above` does not; the search relies on memory growing with the size.
         while above - low > 1:
             middle = (low + above) // 2
             low, above = (middle, above) if fits(middle) else (low, middle)
@@ -137,13 +139,13 @@ class Memory:
             lines.extend(f"  {graph.name}: {graph.formula()}" for graph in self.graphs)
         lines.append("  counted: arguments and parameters, constants, results, temporaries, workspaces of kernels")
         if "workspace(" in lines[0]:
-            lines.append("  workspace(...): what an operator of ATen takes for itself, known at given sizes and threads; where frit's own kernel runs, nothing")
+            lines.append("  workspace(...): the workspace of an ATen operator, at given sizes and threads; nothing where frit's own kernel runs")
         lines.extend(f"  unbounded: {sentence}" for sentence in unbounded)
         return "\n".join(lines)
 
 
 def _upto(most):
-    return "up" if most > _ENDLESS else f"to {most}"
+    return "up" if most > _UNBOUNDED else f"to {most}"
 
 
 def _threads():
@@ -153,7 +155,7 @@ def _threads():
 
 
 def memory(function, *args, device=None, mode=None, options=None, dynamic=True, **kwargs):
-    """The Memory of a function or module, of what `torch.compile` made of it, of a `frit.Model`, or of a .frit file.
+    """The Memory of a function or module, of the result of `torch.compile`, of a `frit.Model`, or of a .frit file.
 
     A function is traced with its arguments and compiled anew; nothing runs, nothing is stored, and what was compiled before stays. The arguments may
     be without data (`device="meta"`, see `frit.precompile`; `device` is where they will be). If results need gradients, the backward is compiled

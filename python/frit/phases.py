@@ -1,4 +1,4 @@
-"""The phases of a compilation: spans in the traces of torch (its profiler, TORCH_TRACE and `tlparse`), and a line on a terminal while it lasts."""
+"""The phases of a compilation: spans in torch's traces (its profiler, TORCH_TRACE and `tlparse`), and a progress line on a terminal."""
 
 import contextlib
 import shutil
@@ -8,12 +8,13 @@ import time
 
 #: Seconds before the line appears, and between its updates.
 AFTER, EVERY = 1.0, 0.2
+#: The state of this thread: `line` is its progress line.
 _HERE = threading.local()
 
 
 @contextlib.contextmanager
 def phase(what, graph, **facts):
-    """A span `frit.<what>` of torch's, with the name of the graph and other facts; the line on the terminal says the same."""
+    """Opens the span `frit.<what>` in torch's traces, with the name of the graph and other facts; the line on the terminal shows the same."""
     from torch._dynamo.utils import dynamo_timed
 
     line = getattr(_HERE, "line", None)
@@ -29,7 +30,7 @@ def phase(what, graph, **facts):
 
 
 def note(what, **facts):
-    """Adds facts to the span of the phase that runs."""
+    """Adds facts to the span of the current phase."""
     from torch._dynamo.utils import CompileEventLogger
 
     CompileEventLogger.chromium(f"frit.{what}", **facts)
@@ -37,7 +38,8 @@ def note(what, **facts):
 
 @contextlib.contextmanager
 def watched(is_wanted):
-    """Inside, a compilation of more than a second has a line on the terminal. It is gone afterwards, and so is the thread that writes it."""
+    """A context in which a compilation of more than a second shows a line on the terminal. At its end the line and the thread that writes it are
+    removed."""
     if not is_wanted or getattr(_HERE, "line", None) or not _is_terminal(sys.stderr):
         yield
         return
@@ -57,6 +59,8 @@ def _is_terminal(stream):
 
 
 class _Line:
+    """A progress line on a terminal, written by a thread of its own."""
+
     def __init__(self, stream):
         self.text = "trace"
         self._stream = stream
@@ -71,7 +75,7 @@ class _Line:
 
     def _run(self):
         wait, width = AFTER, 0
-        # The terminal may go away.
+        # The terminal may be closed meanwhile.
         with contextlib.suppress(OSError, ValueError):
             while not self._ended.wait(wait):
                 shown = f"frit: {time.monotonic() - self._began:.1f} s, {self.text}"[: shutil.get_terminal_size().columns - 1]

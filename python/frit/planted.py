@@ -1,5 +1,5 @@
-"""Planted mistakes: FRIT_PLANT=n plants the mistake of class n of silent errors, to see whether the tests of that class fail. Mistakes in Python are
-here, those in the compiler in `ir/Planted.h`. The number is part of the compiler's identity and so of all cache keys.
+"""Planted mistakes: FRIT_PLANT=n plants the mistake of class n of silent errors, to check that the tests of that class fail. Mistakes in Python are
+here, those in the compiler in `ir/Planted.h`. The number is part of the compiler's identity and therefore of all cache keys.
 """
 
 import os
@@ -17,7 +17,7 @@ MISTAKES = {
 def _number():
     text = os.environ.get("FRIT_PLANT", "").strip()
     if text and not text.isdecimal():
-        environment.warn(f"FRIT_PLANT={text!r} is no number and is ignored; give the number of a class of silent errors")
+        environment.warn(f"FRIT_PLANT={text!r} is not a number and is ignored; give the number of a class of silent errors")
         del os.environ["FRIT_PLANT"]  # the compiler reads it too
         return 0
     return int(text or 0)
@@ -27,16 +27,19 @@ NUMBER = _number()
 
 
 def warn(log):
+    """Warns if a mistake is planted."""
     if NUMBER:
         log.warning("FRIT_PLANT=%d: a mistake of this class of silent errors is made on purpose, results are wrong", NUMBER)
 
 
 def plant_decompositions(table):
+    """Plants class 15 in the table of decompositions."""
     if NUMBER == 15:
         table[torch.ops.aten._to_copy.default] = _saturating_cast
 
 
 def plant_results(executable):
+    """The executable, with class 35 planted if it is chosen."""
     return _SameMemory(executable) if NUMBER == 35 else executable
 
 

@@ -5,8 +5,8 @@
     frit.precompile(model, torch.empty(8, 128, device="meta"), device="cpu")
 
 Tensors without data (of the device "meta", or fake) are replaced by tensors of the same layout that are never read or written: nothing is computed,
-so the operating system gives them no memory on a CPU. The model is traced as `torch.compile(model, backend="frit")` would trace it, so that process
-finds the results under the same keys.
+so the operating system gives them no memory on a CPU. The model is traced as `torch.compile(model, backend="frit")` would trace it, so the other
+process finds the results under the same keys.
 """
 
 import contextlib
@@ -24,14 +24,16 @@ from .errors import CompileError
 
 
 class _Compiled(BaseException):
-    """Raised when everything is compiled: nothing is called, and Dynamo installs nothing for the function. Dynamo would wrap an Exception."""
+    """Raised when everything is compiled, so that nothing runs and Dynamo installs nothing for the function. Not an Exception: Dynamo would wrap
+    it."""
 
 
 def precompile(model, *args, device=None, mode=None, options=None, dynamic=None, **kwargs):
     """Compiles what `torch.compile(model, backend="frit", mode=mode, options=options, dynamic=dynamic)(*args, **kwargs)` would compile, forward and
-    backward, and calls nothing. `device` is that of meta tensors in the other process. Gradient mode, autocast and the model's `training` must be
-    those of the call there. Returns what is now in the cache: `{"results": n, "graphs": n, "bypassed": {reason: n}}`; results have whole calls of
-    AOTAutograd, graphs only what they compiled. A model with graph breaks is an error, because what follows a break depends on results."""
+    backward, and runs nothing. `device` is where meta tensors will be in the other process. Gradient mode, autocast and the model's `training` must
+    be those of the call there. Returns what is now in the cache, `{"results": n, "graphs": n, "bypassed": {reason: n}}`: the results of calls of
+    AOTAutograd, the graphs compiled in them, and why others are not stored. CompileError if the cache is off or a tensor cannot be replaced; a model
+    with graph breaks is torch's error, because what follows a break depends on results."""
     if not compiled_graphs.enabled({"cache": True, "dump_dir": "", "poison": False, **(options or {})}):
         raise CompileError("frit: precompile fills the disk cache, which is off (docs/Cache.md); set FRIT_CACHE=1 and drop the options that need it off")
     before = dict(counters["frit"])
@@ -41,7 +43,7 @@ def precompile(model, *args, device=None, mode=None, options=None, dynamic=None,
 
 
 def compile_only(model, args, kwargs, device=None, mode=None, options=None, dynamic=None, look=lambda gm, example_inputs: None):
-    """Compiles `model` for its arguments as one graph and calls nothing. `look` is called with Dynamo's graph."""
+    """Compiles `model` for its arguments as one graph and runs nothing. `look(gm, example_inputs)` is called with Dynamo's graph."""
     real = _Real(device)
     args, kwargs = tree_map(real.tensor, (args, kwargs))
 
@@ -50,7 +52,7 @@ def compile_only(model, args, kwargs, device=None, mode=None, options=None, dyna
         backend.frit(gm, example_inputs, mode=mode, options=options)
         raise _Compiled
 
-    with _as_it_was(real.module(model)) as plain:
+    with _uncompiled(real.module(model)) as plain:
         try:
             torch.compile(plain, backend=compile_and_stop, dynamic=dynamic, fullgraph=True)(*args, **kwargs)
         except _Compiled:
@@ -58,8 +60,8 @@ def compile_only(model, args, kwargs, device=None, mode=None, options=None, dyna
 
 
 @contextlib.contextmanager
-def _as_it_was(model):
-    """Inside, a module that `compile()` has changed is called as if it had not."""
+def _uncompiled(model):
+    """A context in which a module on which `compile()` was called behaves as before that call."""
     compiled = vars(model).get("_compiled_call_impl") if isinstance(model, torch.nn.Module) else None
     if compiled is None:
         yield model
@@ -79,13 +81,14 @@ def _report(before):
 
 
 class _Real:
-    """Replaces tensors without data; equal tensors by equal ones."""
+    """Replaces tensors without data, the same tensor always by the same one."""
 
     def __init__(self, device):
         self._device = device
         self._made = {}
 
     def tensor(self, value):
+        """The replacement of a tensor without data; any other value unchanged."""
         if not isinstance(value, torch.Tensor) or not (value.is_meta or isinstance(value, FakeTensor)):
             return value
         if id(value) not in self._made:
@@ -104,14 +107,14 @@ class _Real:
         return copy.deepcopy(model, {**{id(x): x for x in (*model.parameters(), *model.buffers())}, **replaced}) if replaced else model
 
     def _like(self, value):
-        place = value.fake_device if isinstance(value, FakeTensor) else None
-        place = self._device if place is None or place.type == "meta" else place
-        if place is None:
+        device = value.fake_device if isinstance(value, FakeTensor) else None
+        device = self._device if device is None or device.type == "meta" else device
+        if device is None:
             raise CompileError("frit: a tensor is of the device 'meta'; name the device that it will have, as in device='cpu'")
         if value.storage_offset():
             raise CompileError("frit: a tensor without data begins inside its storage; give one that begins at its storage's start")
         with torch.no_grad(), torch.utils._python_dispatch._disable_current_modes():
-            made = torch.empty_strided(tuple(map(int, value.shape)), tuple(map(int, value.stride())), dtype=value.dtype, device=place)
+            made = torch.empty_strided(tuple(map(int, value.shape)), tuple(map(int, value.stride())), dtype=value.dtype, device=device)
         if isinstance(value, torch.nn.Parameter):
             made = torch.nn.Parameter(made, value.requires_grad)
         else:

@@ -1,4 +1,4 @@
-"""What torch's own switches ask of frit: TORCH_LOGS, TORCH_COMPILE_DEBUG and TORCH_TRACE."""
+"""Torch's own switches that apply to frit: TORCH_LOGS, TORCH_COMPILE_DEBUG and TORCH_TRACE."""
 
 import logging
 import os
@@ -8,9 +8,9 @@ from torch._logging import _internal as torch_logging
 
 from .logs import ARTIFACTS, artifact
 
-#: The artifacts of TORCH_LOGS that frit has a part in.
+#: The artifacts of TORCH_LOGS to which frit contributes.
 NAMES = ("output_code", "perf_hints", "recompiles")
-#: Below a logger of torch's, whose handlers print what it gets.
+#: A child of one of torch's loggers, whose handlers print its records.
 _PARENT = "torch._dynamo.backends.frit"
 
 
@@ -26,7 +26,7 @@ def wants(name):
 
 def is_traced():
     """Whether torch writes the log that `tlparse` reads."""
-    # Others may hang handlers of their own there (pytest does). torch's removes itself if there is no folder for the log.
+    # Other handlers may be attached there (pytest attaches one). torch's handler removes itself if there is no folder for the log.
     return any(isinstance(handler, torch_logging.LazyTraceHandler) for handler in torch_logging.trace_log.handlers)
 
 
@@ -40,7 +40,7 @@ def debug_folder():
 
 
 def follow():
-    """Under TORCH_LOGS=+frit the artifacts are shown too, as torch shows those below a logger at debug level; whole graphs only on request."""
+    """Under TORCH_LOGS=+frit shows the artifacts too, as torch shows those below a logger at debug level; graphs are shown only on request."""
     if torch_logging.log_state.log_qname_to_level.get("frit") == logging.DEBUG:
         for name in ARTIFACTS:
             if name != "graph":

@@ -2,10 +2,10 @@
 
 torch can save a function that AOTAutograd compiled if the compilers return torch's `OutputCode`; the class here wraps a graph's artifact in
 one. The module is imported only when torch asks for such results (`backend._is_saved`), because OutputCode is part of Inductor, whose import
-takes longer than frit's compilations. A loaded function compiles nothing; calls that it was not compiled for run as they would where it was
-compiled (`saved_graph.py`).
+takes longer than frit's compilations. A loaded function compiles nothing; a call that it was not compiled for is handled as in the process that
+compiled it (`saved_graph.py`).
 
-A graph with Python steps cannot be saved, because they belong to the process that made them; saving one is an error.
+A graph with Python steps cannot be saved, because they are objects of the process that made them; saving one is an error.
 """
 
 import contextlib
@@ -33,6 +33,7 @@ class FritOutputCode(OutputCode):
         return self._executable(inputs)
 
     def prepare_for_serialization(self):
+        """Called by torch before it pickles the object; CompileError if the graph cannot be saved."""
         try:
             self._saved = self._saved.for_file(only_this_build=False)
         except Uncacheable as why:
@@ -43,11 +44,12 @@ class FritOutputCode(OutputCode):
         self._executable = None
 
     def post_compile(self, example_inputs, constants, graph_kwargs):
+        """Called by torch after it has unpickled the object."""
         if self._executable is None:
             self._executable = self._saved.load()
 
     def set_triton_bundle(self, triton_bundle):
-        pass
+        """Part of torch's interface; frit has no Triton kernels."""
 
 
 def wrapping(compile_graph, stage, settings, describe):
@@ -65,7 +67,7 @@ def wrapping(compile_graph, stage, settings, describe):
 @contextlib.contextmanager
 def key_of_torch(settings, identity):
     """Adds frit's build and options to torch's key of a graph, through the user's tag for keys; torch's key covers neither."""
-    # A dump needs a compilation, so it finds nothing.
+    # A dump needs a compilation, so its key is unique.
     once = uuid.uuid4().hex if settings["dump_dir"] else ""
     text = json.dumps({"frit": identity, "options": settings, "once": once}, sort_keys=True, default=str)
     tag = torch.compiler.config.cache_key_tag + hashlib.sha256(text.encode()).hexdigest()

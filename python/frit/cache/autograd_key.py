@@ -1,10 +1,10 @@
-"""The key of what AOTAutograd makes of one Dynamo graph: its forward, its backward, and what torch's wrappers around them need.
+"""The key of AOTAutograd's result for one Dynamo graph: its forward, its backward, and the data that torch's wrappers around them need.
 
-torch's own key (`AOTAutogradCacheDetails`) says which graphs may be cached and covers their text and torch's settings. It leaves out what AOTAutograd
+torch's own key (`AOTAutogradCacheDetails`) says which graphs may be cached and covers their text and torch's settings. It omits what AOTAutograd
 does not read under Inductor, or what torch guards elsewhere, and it takes 1.5 s in a new process: it digests torch's sources and imports Inductor's
-code generators. The key here asks torch the same question and digests the same text, torch's version and settings; then it adds what frit's own
-keys cover (`graph_key.py`) and what AOTAutograd's tracing reads besides. A program that could change what is traced without a trace in the key is
-not cached: operators of user libraries, tensor subclasses, arguments that share memory, sizes that are no integers.
+code generators. The key here applies torch's rules for what may be cached, and digests the same text and torch's version and settings; then it adds
+what frit's own keys cover (`graph_key.py`) and what else AOTAutograd's tracing reads. A program that could change what is traced without changing the
+key is not cached: operators of user libraries, tensor subclasses, arguments that share memory, sizes that are not integers.
 """
 
 import platform
@@ -39,7 +39,7 @@ _WHILE_TRACING = {
 
 
 class _Details(AOTAutogradCacheDetails):
-    """What the key digests: torch's details, without those of Inductor's code, and frit's."""
+    """What the key digests: torch's details without those of Inductor's code, and frit's own (`ours`)."""
 
     def __init__(self, gm, arguments, aot_config, fx_config, ours):
         self.ours = ours
@@ -55,7 +55,7 @@ class _Details(AOTAutogradCacheDetails):
 
 
 def autograd_key(gm, arguments, aot_config, settings, identity):
-    """The key of a Dynamo graph under `settings`, or Uncacheable. `arguments` are fake tensors and sizes; `identity` is the compiler's."""
+    """The key of a Dynamo graph under `settings`; raises Uncacheable. `arguments` are fake tensors and sizes; `identity` is the compiler's."""
     _check_arguments(arguments)
     _check_operators(gm)
     symbols = _Symbols()
@@ -82,11 +82,12 @@ def _argument(value, symbols):
 
 
 def _check_arguments(arguments):
-    """Two tensors of one storage may be traced as views of one base, under guards that only a trace adds."""
+    """Raises Uncacheable for arguments that the key cannot describe. Two tensors of one storage may be traced as views of one base, under guards
+    that only a trace adds."""
     storages = set()
     for value in arguments:
         if isinstance(value, (torch.SymFloat, torch.SymBool)):
-            raise Uncacheable("an argument is a symbolic number that is no integer")
+            raise Uncacheable("an argument is a symbolic number that is not an integer")
         if not isinstance(value, torch.Tensor):
             continue
         if is_traceable_wrapper_subclass(value):
@@ -100,7 +101,7 @@ def _check_arguments(arguments):
 
 
 def _check_operators(gm):
-    """The Python code behind these operators is traced and is not in the key."""
+    """Raises Uncacheable if the graph calls operators or functions whose Python code is traced but is not in the key."""
     if any(name.startswith("aten/") and name.rsplit("/", 1)[-1].startswith(_TRACED_KEYS) for name in torch.library._impls):
         raise Uncacheable("the program replaces operators of torch")
     for module in gm.modules():
@@ -120,6 +121,6 @@ def _check_function(node):
             raise Uncacheable(f"it calls an operator of the library {namespace}")
         return
     of = (getattr(target, "__module__", None) or "torch").split(".")[0]
-    # torch wants a digest of a function that the program has wrapped, and has it in its key.
+    # torch's key has a digest of each function that the program has wrapped.
     if of not in _OWN_MODULES and not node.meta.get("is_wrapped"):
         raise Uncacheable(f"it calls a function of {of}")

@@ -2,13 +2,13 @@
 
 torch stores such results for Inductor, in its own folder and under its own key. The class `Results` takes the place of torch's cache in the modules
 that look results up and store them: for graphs of frit it uses frit's disk cache and key (`autograd_key.py`), and it passes all others on. So the
-switches of torch and of frit, the rules of trust, the limit and the portable cache are those of `disk_cache.py`. An entry is torch's own record of
+switches of torch and of frit, the rules of trust, the limit and the portable cache apply as in `disk_cache.py`. An entry is torch's own record of
 the result, pickled, with the artifacts of both graphs inside. Python code that an entry names is imported, so an entry is trusted like host code.
 
-torch checks the entry's guards on sizes against the sizes of the call, and adds them to those of the program. Up to four entries with other guards
-stand under one key.
+torch checks the entry's guards on sizes against the sizes of the call, and adds them to those of the program. Up to four entries with different
+guards are stored under one key.
 
-The module cannot be imported where torch has other names; then results are not stored.
+The import fails if this version of torch has other names; then results are not stored.
 """
 
 import contextlib
@@ -50,10 +50,10 @@ _MOST_PER_KEY = 4
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+")
 #: Whether backwards are compiled with their forwards (`frit.precompile`); torch's own setting for it is a part of the key.
 COMPILE_BACKWARDS_NOW = contextvars.ContextVar("frit_compile_backwards_now", default=False)
-_keeper = contextvars.ContextVar("frit_keeper", default=None)
+_result_store = contextvars.ContextVar("frit_result_store", default=None)
 
 
-class Keeper:
+class ResultStore:
     """Looks up and stores the results of one call of AOTAutograd. `compiled_with`: the options that a result depends on, of all `settings`.
     `describe(gm)`: see `SavedGraph`."""
 
@@ -61,25 +61,27 @@ class Keeper:
         self._settings, self.settings, self._describe = compiled_with, settings, describe
 
     def key(self, mod, args, aot_config):
+        """The _Key of a graph that AOTAutograd is called with; raises Uncacheable or torch's BypassAOTAutogradCache."""
         gm = mod.gm if isinstance(mod, torch._dynamo.utils.GmWrapper) else mod
         try:
             return _Key(autograd_key(gm, args, aot_config, self._settings, native.compiler().identity()))
         except (Uncacheable, BypassAOTAutogradCache):
             raise
-        except Exception as why:  # an object in the graph that cannot be pickled says so in its own words
+        except Exception as why:  # an object in the graph that cannot be pickled may raise anything
             log.info("a graph has no key: %s", why)
             raise Uncacheable(f"it has no key: {type(why).__name__}") from why
 
     @contextlib.contextmanager
-    def looking(self):
-        token = _keeper.set(self)
+    def in_use(self):
+        """A context in which torch's calls of `Results` use this store."""
+        token = _result_store.set(self)
         try:
             yield
         finally:
-            _keeper.reset(token)
+            _result_store.reset(token)
 
-    def noting(self, compile_graph, stage):
-        """A graph compiler whose executables say how they are stored."""
+    def with_saved_graph(self, compile_graph, stage):
+        """A graph compiler whose executables have their SavedGraph as an attribute."""
 
         @functools.wraps(compile_graph)
         def compile_and_note(gm, example_inputs):
@@ -93,13 +95,14 @@ class Keeper:
 
         return compile_and_note
 
-    def asking(self, compile_graph, stage):
-        """The same, of the type that makes torch look results up."""
-        return SerializableAOTDispatchCompiler(OutputCode, self.noting(compile_graph, stage))
+    def as_serializable(self, compile_graph, stage):
+        """The same as an object of the type for which torch looks results up."""
+        return SerializableAOTDispatchCompiler(OutputCode, self.with_saved_graph(compile_graph, stage))
 
 
 class _Key(str):
-    """The key under which torch is asked to store a result, and what was known when it was looked up."""
+    """The key under which torch stores a result. `slot`: the number of the entry to write; `symbols`: the sizes among the arguments; `guards` and
+    `shared`: how many guards there were before the trace."""
 
     slot = 0
     symbols = ()
@@ -107,7 +110,7 @@ class _Key(str):
 
 
 def install():
-    """Puts `Results` in the place of torch's cache."""
+    """Replaces torch's cache by `Results`; AttributeError if this version of torch has another one."""
     for module in (aot_autograd, graph_compile):
         if not issubclass(Results, module.AOTAutogradCache):
             raise AttributeError(f"{module.__name__} has another cache")
@@ -123,8 +126,8 @@ class _Forward(InductorOutput):
         self.saved = self.saved.for_file()
 
     def load(self, example_inputs):
-        keeper = _keeper.get()  # none where torch loads Dynamo's code and the graphs together
-        return self.saved.load(keeper and keeper.settings)
+        store = _result_store.get()  # none where torch loads Dynamo's code and the graphs together
+        return self.saved.load(store and store.settings)
 
     def post_compile(self, result, fx_config):
         return result
@@ -143,16 +146,16 @@ class _Backward(GenericCompiledBackward):
 
 
 class Results(AOTAutogradCache):
-    """torch's cache, and frit's for calls of AOTAutograd that a Keeper surrounds."""
+    """torch's cache, and frit's for calls of AOTAutograd inside `ResultStore.in_use`. The methods are those of torch's class."""
 
     @staticmethod
     def try_load(mod, args, aot_config, *more, **named):
-        keeper = _keeper.get()
-        if keeper is None:
+        store = _result_store.get()
+        if store is None:
             return AOTAutogradCache.try_load(mod, args, aot_config, *more, **named)
         now = dataclasses.replace(aot_config, force_non_lazy_backward_lowering=True) if COMPILE_BACKWARDS_NOW.get() else aot_config
         try:
-            key = keeper.key(mod, args, aot_config)
+            key = store.key(mod, args, aot_config)
         except (Uncacheable, BypassAOTAutogradCache) as why:
             _note_bypass(why)
             return None, now
@@ -194,7 +197,7 @@ class Results(AOTAutogradCache):
             log.info("a result of AOTAutograd cannot be pickled: %s", why)
             _note_bypass(f"its result cannot be pickled: {type(why).__name__}")
         else:
-            if compiled_graphs.keep_bytes(_at(key, key.slot), content, "autograd"):
+            if compiled_graphs.store_bytes(_at(key, key.slot), content, "autograd"):
                 counters["frit"]["autograd_cache_stores"] += 1
                 counters["aot_autograd"]["autograd_cache_saved"] += 1
 
@@ -215,7 +218,7 @@ _POSITIONAL = (
 
 
 def _find(key, args, aot_config, hints):
-    """The callable of the first entry whose guards hold, or None. Then `key.slot` is where a result is stored."""
+    """The callable of the first entry whose guards hold. Otherwise None, and `key.slot` is the slot for the new result."""
     free = []
     for slot in range(_MOST_PER_KEY):
         at = _at(key, slot)
@@ -226,7 +229,7 @@ def _find(key, args, aot_config, hints):
                 free.append(slot)
                 continue
             if not isinstance(entry, BundledAOTAutogradResult):
-                raise ArtifactError("it holds no result of AOTAutograd")
+                raise ArtifactError("it has no result of AOTAutograd")
             if entry.guards_expr and not Results.evaluate_guards(entry.guards_expr, hints):
                 counters["frit"]["autograd_cache_guard_misses"] += 1
                 continue
@@ -244,13 +247,13 @@ def _find(key, args, aot_config, hints):
 
 
 def _check_guards(key):
-    """Raises Uncacheable if a part of what the trace assumes is not in the entry: it has the guards on sizes that are arguments."""
+    """Raises Uncacheable if the trace made assumptions that are not stored: the entry has only the guards on sizes that are arguments."""
     sizes, shared = _guards()
     if len(shared) != key.shared:
         raise Uncacheable("its arguments share memory")
     known = set().union(*(symbol.node.expr.free_symbols for symbol in key.symbols))
     if any(not guard.expr.free_symbols <= known for guard in sizes[key.guards :]):
-        raise Uncacheable("it assumes something about a size that is no argument")
+        raise Uncacheable("it assumes something about a size that is not an argument")
 
 
 def _guards():

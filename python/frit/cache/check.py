@@ -1,7 +1,7 @@
 """`frit cache verify`: checks that the artifacts in the disk cache are what this compiler produces.
 
-Digests show that an entry has the bytes that were written, not that those bytes were right. So each graph is compiled again from the text and options in
-its entry, and the stored artifact must be equal: the compiler validates each plan it writes (compiler/PlanValidator.h), and compilation is
+Digests show that an entry has the bytes that were written, not that those bytes were right. So each graph is compiled again from the text and options
+in its entry, and the stored artifact must be equal: the compiler validates each plan it writes (compiler/PlanValidator.h), and compilation is
 deterministic. Entries of another build or processor cannot be compiled again here and are counted as skipped.
 """
 
@@ -27,6 +27,7 @@ class Findings:
         self.skipped = collections.Counter()
 
     def lines(self):
+        """The report: a line for each bad entry and each reason to skip entries, then the totals."""
         yield from (f"bad: {path}: {why}" for path, why in self.bad)
         yield from (f"skipped: {count} {why}" for why, count in sorted(self.skipped.items()))
         yield f"{self.good} good entries, {len(self.bad)} bad, {self.skipped.total()} skipped, {self.aliases} aliases"
@@ -64,7 +65,7 @@ def check(cache, native):
 
 def _check_alias(cache, named):
     if not is_key(named):
-        raise BadEntry("it names what is no key")
+        raise BadEntry("the name of the entry that it refers to is not a key")
     content = cache.read(named)
     # If the named entry was evicted, the next lookup removes the alias.
     if content is not None and "same_as" in unpack(named, content)[0]:
@@ -81,12 +82,12 @@ def _check_artifact(source, description, artifact, native):
 
     try:
         made = native.compile(graph, options, note)
-        wrong = "" if made.artifact == artifact else native.difference(artifact, made.artifact) or "the same in other bytes"
+        wrong = "" if made.artifact == artifact else native.difference(artifact, made.artifact) or "the same content in other bytes"
     except FritError as error:
         raise BadEntry(f"its graph cannot be compiled again: {error}") from error
     if wrong:
         raise BadEntry(f"it is not what this compiler makes of its graph: {wrong}")
-    # Entries of specialised kernels have neither; the graph's own entry has them.
+    # Entries of specialised kernels have neither summary nor symbols; the graph's own entry has them.
     for what, expected in (("summary", summary(json.loads(made.report))), ("symbols", symbols)):
         if description.get(what, expected) != expected:
             raise BadEntry(f"its description has another {what} than its graph")

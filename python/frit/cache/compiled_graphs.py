@@ -5,8 +5,8 @@ has an alias under its canonical key, and each program that found an entry that 
 
 Hits, misses, stores and failures are counted in `torch._dynamo.utils.counters["frit"]` (docs/generated/counters.md).
 
-Entries are also passed to torch's portable cache (`torch.compiler.save_cache_artifacts`). torch reads a portable cache only if it knows every kind
-of entry in it. Importing this module registers frit's kind, so `frit.load_cache_artifacts` imports it first.
+Entries are also passed to torch's portable cache (`torch.compiler.save_cache_artifacts`). torch reads a portable cache only if every kind of entry in
+it is registered. Importing this module registers frit's kind, so `frit.load_cache_artifacts` imports it first.
 """
 
 import functools
@@ -23,11 +23,11 @@ from ..errors import ArtifactError
 from ..logs import log
 from .disk_cache import BadEntry, DiskCache, default_folder, is_key, pack, pack_source, unpack, unpack_source
 from .graph_key import Uncacheable, canonical_key, graph_key
-from .summary import KeptReport, is_summary, summary
+from .summary import StoredReport, is_summary, summary
 
 
 def _registered(kind):
-    """Registers a kind of artifact, for a second import of this module too: torch refuses a name that it has."""
+    """Registers a kind of artifact. It first removes the registration of an earlier import of this module, because torch refuses a second one."""
     CacheArtifactFactory._artifact_types.pop(kind.type(), None)
     return CacheArtifactFactory.register(kind)
 
@@ -37,21 +37,23 @@ class FritCacheArtifact(CacheArtifact):
     """An entry of the disk cache inside a portable cache."""
 
     def populate_cache(self):
+        """Called by torch for each entry of a portable cache: writes it to the disk cache."""
         try:
             unpack(self.key, self.content)
         except BadEntry as why:
-            log.warning("an entry of the portable cache is left out: %s", why)
+            log.warning("an entry of the portable cache is not used: %s", why)
             return
         store = _store()
         if store is not None:
             _note_write(store.write(self.key, self.content))
 
-    # torch keeps a set of the artifacts it has seen. Hashing the content too would read all of it once more.
+    # torch collects artifacts in a set. Hashing the content too would read all of it once more.
     def __hash__(self):
         return hash(self.key)
 
     @staticmethod
     def type():
+        """torch's name of the kind."""
         return "frit"
 
 
@@ -79,7 +81,7 @@ def enabled(settings):
 
 
 class Compiled(typing.NamedTuple):
-    """A graph that can run: its text, the executable, the compiler's report and its summary, and, in words, where they come from."""
+    """A graph that can run: its text, the executable, the compiler's report and its summary, and, as text, where they come from."""
 
     captured: Captured
     executable: object
@@ -91,7 +93,7 @@ class Compiled(typing.NamedTuple):
 def get_or_compile(gm, settings, capture, build, with_text=False):
     """The Compiled of a graph: cached under its fast key, cached under its canonical key, or compiled now and stored.
 
-    `settings` are the compiler's. `capture()` writes the graph as text; it is called after a miss of the fast key. `build(captured, match)` gives
+    `settings` are the compiler's. `capture()` writes the graph as text; it is called after a miss of the fast key. `build(captured, match)` returns
     (executable, report). If `match` is not None, `build` compiles with `match.compile`, which looks up the canonical key, and returns `match.found`
     after a hit. `with_text`: the graph will be compiled again later, so a cached graph must include its text.
     """
@@ -104,7 +106,7 @@ def get_or_compile(gm, settings, capture, build, with_text=False):
     match = _match_for(captured, with_text)
     executable, report = build(captured, match)
     if match and match.found:
-        return Compiled(captured, executable, report, match.summary, "from the cache by what it means")
+        return Compiled(captured, executable, report, match.summary, "from the cache by its canonical form")
     short = summary(report)
     if match:
         match.keep(short)
@@ -118,11 +120,11 @@ def key_of(gm, settings):
     identity = native.compiler().identity()
     try:
         if not identity:
-            raise Uncacheable("the compiler carries no build id")
+            raise Uncacheable("the compiler has no build id")
         return graph_key(gm, settings, identity)
     except Uncacheable as reason:
         counters["frit"][f"cache_bypass:{reason}"] += 1
-        log.info("not kept on disk: %s", reason)
+        log.info("not stored on disk: %s", reason)
         return None
 
 
@@ -153,7 +155,7 @@ def load(key, gm, with_text=False):
         captured = Captured(text, constants, [], nodes, devices)
         # Specialised kernels are compiled with the entry's names of sizes.
         captured.key, captured.artifact = kept_for, artifact
-    except _OF_NO_USE as why:
+    except _UNUSABLE as why:
         _note_bad(store, key, why)
         return None
     tally["cache_hits"] += 1
@@ -167,7 +169,7 @@ def _follow(store, key, description):
     """(key, content, description, artifact) of the entry that an alias names. If that entry was evicted, removes the alias and returns None."""
     named = description["same_as"]
     if not is_key(named):
-        raise BadEntry("it names what is no key")
+        raise BadEntry("the name of the entry that it refers to is not a key")
     content = store.read(named)
     if content is None:
         store.drop(key)
@@ -193,7 +195,7 @@ def _read(description, artifact, constants, symbols):
         if not _are_names(symbols) or not _are_names(description["symbols"]) or len(symbols) != len(description["symbols"]):
             raise BadEntry("its description has other sizes")
         renamed = dict(zip(description["symbols"], symbols))
-    return executable, KeptReport(executable.report(), renamed), short
+    return executable, StoredReport(executable.report(), renamed), short
 
 
 def _text(key, content):
@@ -205,18 +207,18 @@ def _are_names(value):
     return type(value) in (list, tuple) and all(type(name) is str for name in value)
 
 
-_OF_NO_USE = (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
+_UNUSABLE = (BadEntry, ArtifactError, ValueError, KeyError, TypeError, AttributeError, RuntimeError)
 
 
 def _note_bad(store, key, why):
-    log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
+    log.warning("cache entry %s cannot be used and will be written again: %s", key[:16], why)
     counters["frit"]["cache_bad_entries"] += 1
     store.drop(key)
 
 
 class CanonicalMatch:
-    """Looks up a graph under its canonical key. The compiler calls this object when it has the canonical form, and stops after a hit. Then `found` is
-    (executable, report), and an alias under the graph's fast key is written."""
+    """Looks up a graph under its canonical key. The compiler calls this object when it has the canonical form, and stops after a hit: `found` is then
+    (executable, report), and an alias under the graph's fast key has been written."""
 
     def __init__(self, captured, with_text):
         self.symbols = []
@@ -256,11 +258,11 @@ class CanonicalMatch:
             named, theirs, description, artifact = entry
             found = _read(description, artifact, self._captured.constants, self.symbols)
             text = _text(named, theirs) if self._with_text else None
-        except _OF_NO_USE as why:
+        except _UNUSABLE as why:
             _note_bad(store, self._key, why)
             return None
         CacheArtifactManager.record_artifact("frit", named, theirs)
-        # Another process may have stored this very graph since the fast key was looked up. An alias would then overwrite the entry itself.
+        # Another process may have stored the same graph since the fast key was looked up. An alias would then overwrite the entry itself.
         if named != self._captured.key:
             _write_alias(store, self._captured.key, named, {**_described(self._captured), "symbols": self.symbols})
         # From here on the graph is the entry's, so specialised kernels are compiled for that graph too.
@@ -270,7 +272,7 @@ class CanonicalMatch:
     def keep(self, short):
         """Stores the compiled graph under its fast and its canonical key."""
         if self._options is None:
-            return  # `compile` was not called: a test replaces it
+            return  # `compile` was not called, because a test replaces it
         store = _store()
         description = {**_described(self._captured), "symbols": self.symbols, "summary": short}
         key = self._captured.key
@@ -293,27 +295,28 @@ def _write_alias(store, key, named, description):
 
 
 def read_artifact(key):
-    """The artifact of an entry that `keep_artifact` wrote, or None. torch's portable cache does not contain it; it is compiled again."""
+    """The artifact of an entry that `store_artifact` wrote, or None. torch's portable cache does not contain such entries; they are compiled
+    again."""
     store = _store()
     try:
         content = store and store.read(key)
         return content and unpack(key, content)[1]
     except BadEntry as why:
-        log.warning("cache entry %s is of no use and will be written anew: %s", key[:16], why)
+        log.warning("cache entry %s cannot be used and will be written again: %s", key[:16], why)
         counters["frit"]["cache_bad_entries"] += 1
         store.drop(key)
         return None
 
 
-def keep_artifact(key, artifact, source=b""):
-    """Stores specialised kernels of one bucket (the graph's own entry describes their arguments), or other data, which has no source."""
+def store_artifact(key, artifact, source=b""):
+    """Stores the specialised kernels of one bucket (the graph's own entry describes their arguments), or other data, which has no source."""
     store = _store()
     if store is not None:
         _note_write(store.write(key, pack(key, {}, artifact, source)))
 
 
 def read_bytes(key):
-    """The bytes that `keep_bytes` stored, whole, or None. A damaged entry is counted, removed, and None."""
+    """The bytes that `store_bytes` stored, or None. A damaged entry is counted and removed, and gives None."""
     store = _store()
     try:
         content = store and store.read(key)
@@ -327,8 +330,9 @@ def read_bytes(key):
     return stored
 
 
-def keep_bytes(key, stored, kind):
-    """Stores bytes that are no artifact; torch's portable cache contains them. `kind` is for `frit cache verify`. Whether they were written."""
+def store_bytes(key, stored, kind):
+    """Stores bytes that are not an artifact; torch's portable cache contains them. `kind` is for `frit cache verify`. Returns whether they were
+    written."""
     store = _store()
     content = pack(key, {"kind": kind}, stored)
     CacheArtifactManager.record_artifact("frit", key, content)
@@ -337,7 +341,7 @@ def keep_bytes(key, stored, kind):
 
 
 def note_bad(key, why):
-    """Counts an entry whose bytes are those that were written and of no use all the same, and removes it."""
+    """Counts and removes an entry that is undamaged but cannot be used."""
     _note_bad(_store(), key, why)
 
 
@@ -355,7 +359,7 @@ def _match_for(captured, with_text):
 def _note_write(wrong, counted="cache_stores"):
     if wrong:
         counters["frit"]["cache_store_failures"] += 1
-        log.info("not kept on disk: %s", wrong)
+        log.info("not stored on disk: %s", wrong)
     else:
         counters["frit"][counted] += 1
     return not wrong

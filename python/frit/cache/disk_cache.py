@@ -1,6 +1,6 @@
 """Artifacts stored on disk between processes: one file per entry, written under a temporary name and renamed.
 
-A reader needs no lock and sees a whole file or none. A bad entry (torn, of another key, writable by others) is a counted miss. With a bad
+A reader needs no lock and sees a complete file or none. A bad entry (damaged, of another key, writable by others) is a counted miss. With a bad
 disk (full, read-only, absent) frit runs as without a cache. An entry contains host code, so a file is trusted only if it and its folders
 belong to the caller or to root and nobody else may write them.
 
@@ -34,7 +34,8 @@ class BadEntry(Exception):
 
 
 def pack(key, description, artifact, source=b""):
-    """The bytes of an entry. The description contains the key and the digests of artifact and source (`pack_source`), so that none can be exchanged."""
+    """The bytes of an entry. The description contains the key and the digests of artifact and source (`pack_source`), so that none can be
+    exchanged."""
     digests = {"artifact": hashlib.sha256(artifact).hexdigest(), "body": artifact[_ARTIFACT_DIGEST].hex()}
     described = {**description, **digests, "key": key, "bytes": len(artifact), "source": hashlib.sha256(source).hexdigest()}
     text = json.dumps(described, sort_keys=True).encode()
@@ -42,14 +43,14 @@ def pack(key, description, artifact, source=b""):
 
 
 def unpack(key, content, reader_digests=False):
-    """(description, artifact) of an entry's bytes, or BadEntry. With `reader_digests` the artifact's reader will check the digest in its header, so
-    only that header digest is compared here, and the source is not checked."""
+    """(description, artifact) of an entry's bytes; raises BadEntry. With `reader_digests` the artifact's reader will check the artifact against the
+    digest in its header, so only that digest is compared with the description here, and the source is not checked."""
     description, artifact, source = _parts(key, content)
     good = description.get("body") == artifact[_ARTIFACT_DIGEST].hex()
     if not good or not (reader_digests or hashlib.sha256(artifact).hexdigest() == description.get("artifact")):
         raise BadEntry("its artifact is damaged")
     if not reader_digests and hashlib.sha256(source).hexdigest() != description.get("source"):
-        raise BadEntry("what it was compiled from is damaged")
+        raise BadEntry("its source is damaged")
     return description, artifact
 
 
@@ -59,23 +60,23 @@ def pack_source(graph, options, identity):
 
 
 def unpack_source(key, content):
-    """(graph, options, identity) of an entry, None if it has no source, or BadEntry."""
+    """(graph, options, identity) of an entry, or None if it has no source; raises BadEntry."""
     description, _, source = _parts(key, content)
     if hashlib.sha256(source).hexdigest() != description.get("source"):
-        raise BadEntry("what it was compiled from is damaged")
+        raise BadEntry("its source is damaged")
     if not source:
         return None
     try:
         graph, options, identity = json.loads(zlib.decompress(source))
     except (ValueError, RecursionError, TypeError, zlib.error) as error:
-        raise BadEntry("what it was compiled from cannot be read") from error
+        raise BadEntry("its source cannot be read") from error
     if not all(isinstance(text, str) for text in (graph, options, identity)):
-        raise BadEntry("what it was compiled from has values of the wrong kind")
+        raise BadEntry("its source has values of the wrong kind")
     return graph, options, identity
 
 
 def _parts(key, content):
-    """(description, artifact, source) of an entry's bytes, or BadEntry. Only the description's digest is checked. The source is not copied."""
+    """(description, artifact, source) of an entry's bytes; raises BadEntry. Only the description's digest is checked. The source is not copied."""
     start = len(MAGIC) + _HEAD.size
     if content[: len(MAGIC)] != MAGIC or len(content) < start:
         raise BadEntry("it is not an entry of this version")
@@ -84,11 +85,11 @@ def _parts(key, content):
     if hashlib.sha256(text).digest() != digest:
         raise BadEntry("its description is damaged")
     try:
-        description = json.loads(text.decode())  # of bytes, json would first guess the encoding
+        description = json.loads(text.decode())  # decoded here, or json would first guess the encoding
     except (ValueError, RecursionError) as error:
         raise BadEntry("its description is no JSON") from error
     if not isinstance(description, dict):
-        raise BadEntry("its description is none")
+        raise BadEntry("its description is not an object")
     if description.get("key") != key:
         raise BadEntry("it belongs to another key")
     size = description.get("bytes")
@@ -99,7 +100,7 @@ def _parts(key, content):
 
 
 def is_key(value):
-    """Whether a value read from a file is a valid key, so that it can name nothing but an entry."""
+    """Whether a value read from a file is a valid key. A valid key cannot name another file than an entry."""
     return type(value) is str and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
@@ -116,11 +117,12 @@ def default_folder():
 
 
 def _is_torchs_own(folder):
-    """Whether torch, not the user, has set the variable: torch sets it to a temporary folder when it first looks for the folder."""
+    """Whether torch, not the user, has set the variable: torch sets it to a temporary folder when it first needs the folder."""
     return os.path.dirname(folder) == tempfile.gettempdir() and os.path.basename(folder).startswith("torchinductor_")
 
 
 def default_limit():
+    """The limit in bytes: FRIT_CACHE_LIMIT, or 1 GiB."""
     return environment.number_of_bytes("FRIT_CACHE_LIMIT", 1 << 30)
 
 
@@ -131,13 +133,14 @@ class DiskCache:
         self.root = os.path.join(folder, _FORMAT)
         self.limit = default_limit() if limit is None else limit
         self._swept = 0.0
-        self._written = 0  # bytes since then
+        self._written = 0  # bytes written since the last sweep
 
     def path(self, key):
+        """The file of an entry."""
         return f"{self.root}/{key[:2]}/{key}"
 
     def read(self, key):
-        """The bytes of an entry as written, None if there is none, or BadEntry."""
+        """The bytes of an entry as written, or None if there is none; raises BadEntry."""
         try:
             handle = os.open(self.path(key), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
         except OSError:
@@ -173,7 +176,7 @@ class DiskCache:
         try:
             self._make_folders(key)
             if not self._trusted_folders(key):
-                return f"others may write {folder} or what holds it, or it belongs to somebody else (chmod go-w, or set FRIT_CACHE_DIR)"
+                return f"others may write {folder} or its parent, or it belongs to somebody else (chmod go-w, or set FRIT_CACHE_DIR)"
             handle = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             try:
                 with os.fdopen(handle, "wb") as file:
@@ -185,13 +188,14 @@ class DiskCache:
         except OSError as error:
             return f"{folder}: {error.strerror}"
         self._written += len(content)
-        # Sweep once a minute, and when the bytes written since reach a fifth of the limit, which is what a sweep frees.
+        # Sweep once a minute, and when a fifth of the limit was written since, which is what a sweep frees.
         if time.monotonic() - self._swept > _SWEEP_SECONDS or self._written > self.limit // 5:
             self._swept, self._written = time.monotonic(), 0
             threading.Thread(target=self.sweep, name="frit-cache-sweep", daemon=True).start()
         return ""
 
     def drop(self, key):
+        """Removes an entry if there is one."""
         try:
             os.unlink(self.path(key))
         except OSError:

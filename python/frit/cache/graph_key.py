@@ -3,8 +3,8 @@
 The fast key is a digest of the graph's text: targets, arguments and names of nodes, descriptions of placeholders, constants and results,
 facts about symbolic sizes, and the settings. It takes about a microsecond a node; a capture takes thirty. Graphs with the same fast key compile
 to the same artifact. Graphs of the same meaning may differ in their fast keys but share a canonical key. That key contains the compiler's digest
-of the canonical form and needs a capture and the first fifth of a compilation. Hints of sizes are rounded to powers of two, as schedules read them.
-Source lines are not covered: a cached artifact names the lines of the program that was compiled first.
+of the canonical form; computing it takes a capture and the first fifth of a compilation. Hints of sizes are rounded to powers of two, as schedules
+read them. Source lines are not covered: a cached artifact names the lines of the program that was compiled first.
 """
 
 import functools
@@ -24,7 +24,7 @@ class Uncacheable(Exception):
 
 
 def graph_key(gm, settings, identity):
-    """The fast key of a graph under `settings`, a SHA-256 in hexadecimal digits; `identity` is the compiler's (`_C.identity`)."""
+    """The fast key of a graph under `settings`, a SHA-256 in hexadecimal digits; raises Uncacheable. `identity` is the compiler's (`_C.identity`)."""
     lines = _head(settings, identity)
     symbols = _Symbols()
     _graph_lines(gm, lines, symbols)
@@ -64,9 +64,9 @@ def sources_digest():
 
 #: Settings of torch that may change operators, types or strides after capture began, or that a kernel may depend on. The graph's text already shows
 #: the effect of most (autocast has become casts, a default dtype a dtype); they are listed anyway, because a miss is cheap.
-#: Left out, because ATen reads them at each call of its operators: cudnn's `enabled`, `benchmark` and `allow_*_reduced_precision_reduction`, and the
+#: Omitted, because ATen reads them at each call of its operators: cudnn's `enabled`, `benchmark` and `allow_*_reduced_precision_reduction`, and the
 #: number of threads. `torch.get_float32_matmul_precision` is another name of the precisions below, and raises if they were set one by one.
-#: Also left out: settings that choose operators before there is a graph (gradient mode, the enabled kinds of attention).
+#: Also omitted: settings that choose operators before there is a graph (gradient mode, the enabled kinds of attention).
 FLAGS = {
     "deterministic": torch.are_deterministic_algorithms_enabled,
     "deterministic_warn_only": torch.is_deterministic_algorithms_warn_only_enabled,
@@ -112,7 +112,8 @@ def _graph_lines(gm, lines, symbols):
 
 
 def _target(target):
-    """The text of a call's target that is not one of torch's operators. Those are keyed by name alone, in native code: torch's version defines them."""
+    """The text of a call's target that is not one of torch's operators. Native code keys those by name alone, because torch's version defines
+    them."""
     if isinstance(target, torch._ops.OpOverload):
         return f"{target._schema}"
     return f"{getattr(target, '__module__', '')}.{getattr(target, '__name__', target)}"
@@ -165,7 +166,7 @@ class _Symbols:
         return f"{type(value).__name__} {_expression(expr)} ~{size_class}"
 
     def lines(self):
-        """Ranges, replacements and guards: from them follows which sizes are equal, divisible or in range."""
+        """Ranges, replacements and guards, which determine which sizes are equal, divisible or in range."""
         env = self._env
         if env is None:
             return

@@ -1,5 +1,5 @@
-"""One compiled graph in a file, of frit's disk cache or of torch: the artifact, its constants, and the graph as it was traced, for calls that the
-artifact was not compiled for. What is loaded is counted as if it were compiled now.
+"""One compiled graph in a file of frit's disk cache or of torch: the artifact, its constants, and the graph as it was traced, for calls that the
+artifact was not compiled for. A loaded graph is counted as if it were compiled now.
 """
 
 import functools
@@ -11,15 +11,15 @@ from .. import native
 from ..capture.as_is import Traced
 from ..errors import ArtifactError
 from .graph_key import Uncacheable, sources_digest
-from .summary import KeptReport, is_summary
+from .summary import StoredReport, is_summary
 
 #: Called with each loaded graph, its executable, its report and the options of the process (None if there are none: torch loads a file).
 ON_LOAD = []
 
 
 class SavedGraph:
-    """`captured` comes from the compilation of `gm`; `settings` are the options of the compilation, `stage` is that of AOTAutograd. `describe` gives
-    what a repro must know of a graph's arguments."""
+    """A compiled graph that can be pickled. `captured` comes from the compilation of `gm`; `settings` are the options of the compilation, `stage` is
+    AOTAutograd's. `describe(gm)` returns what a repro needs to know about a graph's arguments."""
 
     def __init__(self, gm, captured, settings, stage, describe):
         self.stage = stage
@@ -29,23 +29,23 @@ class SavedGraph:
         self.relaid = list(captured.relaid)
         self.settings = settings
         self.traced = self.described = None
-        #: What runs in Python, by name: objects of this process.
+        #: The names of the Python steps, which are objects of this process.
         self.steps = [step.name for step in captured.callbacks]
         self._gm, self._describe = gm, describe
         self._constants = list(captured.constants)
         self._is_opaque = bool(captured.opaque_results or captured.opaque_inputs or captured.opaque_constants)
-        self._why_not_kept = captured.why_not_kept
+        self._why_not_saved = captured.why_not_saved
         self._build = None
 
     def for_file(self, only_this_build=True):
-        """The graph in a form that can be pickled, or Uncacheable: Python steps are objects of this process. `only_this_build`: other builds of frit
-        refuse it; otherwise they take it as they take any artifact."""
+        """The graph in a form that can be pickled; raises Uncacheable if it has Python steps, which are objects of this process. `only_this_build`:
+        other builds of frit refuse to load it; otherwise they load it like any artifact."""
         if self.traced is not None:
             return self
         if self.steps or self._is_opaque:
             raise Uncacheable("it has Python steps")
-        if self._why_not_kept or not self.artifact:
-            raise Uncacheable(f"it has no artifact: {self._why_not_kept or 'another function compiled it'}")
+        if self._why_not_saved or not self.artifact:
+            raise Uncacheable(f"it has no artifact: {self._why_not_saved or 'another function compiled it'}")
         kept = object.__new__(SavedGraph)
         traced, described = Traced(self._gm, self.relaid), self._describe(self._gm)
         build = _build() if only_this_build else None
@@ -53,20 +53,21 @@ class SavedGraph:
         return kept
 
     def __setstate__(self, state):
-        """Torch's package of Dynamo's code compares no more than torch's version, so the build is compared here. An error while torch reads its
-        file is a miss; a later one would be an error of the program."""
+        """Compares the build, because torch's package of Dynamo's code compares only torch's version. An error while torch reads its file is a miss;
+        a later one would be an error of the program."""
         if state["_build"] not in (None, _build()):
             raise ArtifactError("frit: the graph was compiled by another build of frit, for another processor or with another version of torch")
         self.__dict__.update(state)
 
     def load(self, settings=None):
-        """The executable. `settings`: the options of this process, if it has some for this graph."""
+        """Loads the executable. `settings`: the options of this process, if it has some for this graph. ArtifactError if the stored data are
+        invalid."""
         if not is_summary(self.summary):
             raise ArtifactError("frit: the summary of a stored graph has values of the wrong kind")
         executable = native.compiler().load(self.artifact, self._constants, self.settings["poison"])
-        importlib.import_module("frit.backend")  # it is above this module and adds itself to ON_LOAD
+        importlib.import_module("frit.backend")  # registers itself in ON_LOAD; it imports this module
         for observe in ON_LOAD:
-            observe(self, executable, KeptReport(executable.report()), settings)
+            observe(self, executable, StoredReport(executable.report()), settings)
         return executable
 
 

@@ -1,4 +1,4 @@
-"""The few facts of a report that every compilation reads. They are stored beside the artifact, because parsing the whole report of a graph of
+"""The part of a report that every compilation reads. It is stored beside the artifact, because parsing the whole report of a graph of
 400 nodes would take a tenth of the time allowed for its warm start."""
 
 import collections
@@ -10,6 +10,7 @@ _KINDS = {"kernels": int, "guards": int, "calls": dict, "random": dict, "channel
 
 
 def summary(report):
+    """The summary of a compiler's report (a dict)."""
     return {
         "kernels": len(report.get("kernels", ())),
         "guards": len(report.get("guards", ())),
@@ -30,7 +31,7 @@ def is_summary(value):
     )
 
 
-class KeptReport(collections.UserDict):
+class StoredReport(collections.UserDict):
     """A report that is parsed when it is first read. `renamed`: this program's names of the sizes, if the report is of another program of the same
     canonical form."""
 
@@ -40,10 +41,12 @@ class KeptReport(collections.UserDict):
 
     @functools.cached_property
     def as_compiled(self):
+        """The report with the names of the program that was compiled."""
         return json.loads(self._text)
 
     @functools.cached_property
     def data(self):
+        """The report with this program's names of sizes."""
         report = self.as_compiled
         if self._renamed is None:
             return report
@@ -53,7 +56,7 @@ class KeptReport(collections.UserDict):
         return {**report, "lines_of": "a program of the same meaning that was compiled before"}
 
     def settings_as_compiled(self, settings):
-        """The options with the names of sizes that the entry was compiled with."""
+        """The options in terms of the names of sizes that the entry was compiled with."""
         theirs = {mine: name for name, mine in (self._renamed or {}).items()}
         buckets = re.sub(r"(?<=%)\w+", lambda word: theirs.get(word[0], word[0]), settings.get("symbol_buckets", ""))
         return {**settings, "symbol_buckets": buckets}

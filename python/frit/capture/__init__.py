@@ -1,1 +1,1 @@
-"""Capture: writes a functional graph as the JSON of torch.export's schema, and runs in Python the parts that the schema cannot express."""
+"""Writes a functional graph as the JSON of torch.export's schema, and runs in Python the parts that the schema cannot express."""

@@ -1,8 +1,9 @@
 """The fallback: a graph runs as it was traced, operator by operator in Python, as under the backend "aot_eager".
 
-A graph that cannot be captured or compiled falls back as a whole. It is slower but never refused and never silent: it is counted in
+A graph that cannot be captured or compiled falls back as a whole. This is slower but neither refused nor silent: it is counted in
 `torch._dynamo.utils.counters["frit"]` (`whole_graphs`, `whole_graph:<reason>`), named in `frit.explain` and in a warning, and leaves a repro. With
 `fallback="error"` or `strict=True` (as in the tests) it is an error.
+
 A single call of a compiled graph falls back (`attach`) if the graph was not compiled for its arguments, or if an operator returns another result
 than its fake kernel promised. The latter is a bug of the operator, so it is not an error under `strict`.
 """
@@ -27,8 +28,8 @@ _NUMBER = re.compile(r"(?<![\w])-?\d+")
 def allowed(error, settings):
     """Whether a graph that failed with `error` may run as it was traced."""
     # A library that cannot be loaded affects every graph, and the user has to fix it.
-    is_ours = not isinstance(error.__cause__, ImportError)
-    return is_ours and not settings["strict"] and settings["fallback"] != "error"
+    is_of_graph = not isinstance(error.__cause__, ImportError)
+    return is_of_graph and not settings["strict"] and settings["fallback"] != "error"
 
 
 def boxed(gm, relaid=()):
@@ -38,7 +39,7 @@ def boxed(gm, relaid=()):
 
 
 class Traced:
-    """A graph as it was traced. It can be pickled, as torch pickles graphs: as Python code, traced again when it is first needed."""
+    """A graph as it was traced. It is pickled as torch pickles graphs: as Python code, which is traced again when it is first needed."""
 
     def __init__(self, gm, relaid=()):
         self._gm, self._reduced, self._orders = gm, None, {}
@@ -55,14 +56,15 @@ class Traced:
         return len(self._placeholders())
 
     def graph(self):
-        """The graph module; what torch knew of its values is lost when it is pickled."""
+        """The graph module. After pickling, its nodes have no metadata."""
         if self._gm is None:
             made, given = self._reduced
             self._gm = made(*given)
         return self._gm
 
     def boxed(self):
-        # A graph of its own, because the pickled form is of the graph that is not boxed.
+        """A boxed callable that runs the graph."""
+        # A copy of the graph, because the graph that is pickled must not be boxed.
         gm = torch.fx.GraphModule(self.graph(), copy.deepcopy(self.graph().graph))
         gm.graph.set_codegen(_BoxedCodeGen())
         gm.recompile()
@@ -81,7 +83,7 @@ class Traced:
     def __getstate__(self):
         reduced = self._reduced
         if reduced is None:
-            bare = copy.copy(self._gm)  # only what the graph refers to
+            bare = copy.copy(self._gm)  # without metadata
             bare.meta = {}
             reduced = bare.__reduce__()
         return {"count": self.count, "_gm": None, "_reduced": reduced, "_orders": self._orders}
@@ -94,7 +96,7 @@ def _order(strides):
 
 
 def report(reason):
-    """The report of such a graph, in the compiler's form."""
+    """The report of a graph that runs as it was traced, in the format of the compiler's reports."""
     empty = dict.fromkeys(("kernels", "aten_calls", "guards", "buckets", "padding", "channels_last_results"), ())
     return {**empty, "random": {}, "whole_graph": reason}
 
@@ -112,7 +114,7 @@ def reason_of(error):
     return str(error).strip().split("\n")[0]
 
 
-class Otherwise:
+class TracedFallback:
     """Runs the calls that a compiled graph was not compiled for: the graph runs as it was traced, counted by the reason."""
 
     def __init__(self, name, traced, strict, opaque_inputs=(), opaque_results=()):
@@ -135,7 +137,7 @@ class Otherwise:
             self._run = self._traced.boxed()
             log.warning("%s: a call runs as it was traced, operator by operator: %s", self._name, why)
         counters["frit"]["calls_as_traced"] += 1
-        # Numbers are replaced, or each call could get a counter of its own.
+        # Numbers are replaced, or each call might get a counter of its own.
         counters["frit"][f"call_as_traced:{_NUMBER.sub('#', why)}"] += 1
         for position, number in self._opaque_inputs.items():
             args[position] = current().table.pop(number)
@@ -153,6 +155,6 @@ def attach(executable, gm, captured, name, settings):
 
 
 def attach_traced(executable, traced, name, settings, opaque_inputs=(), opaque_results=()):
-    """The same for a graph that is stored as `Traced`."""
+    """The same for a graph that is given as `Traced`."""
     if settings["fallback"] != "error":
-        executable._otherwise = Otherwise(name, traced, settings["strict"], opaque_inputs, opaque_results)
+        executable._otherwise = TracedFallback(name, traced, settings["strict"], opaque_inputs, opaque_results)

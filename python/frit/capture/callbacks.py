@@ -1,9 +1,9 @@
 """Steps that only Python can run.
 
 A node that the export schema cannot express (an unknown higher-order operator, a Python object among the arguments, a quantised result)
-becomes an operator of its own, registered with torch under `frit_callback::`. To the compiler and the runtime it is one more opaque operator,
-called through the dispatcher; because it is unknown, its order among the operators with effects is kept. Each step is counted and named, and
-lives as long as the compiled graph that calls it.
+becomes an operator of its own, registered with torch under `frit_callback::`. The compiler and the runtime treat it like any unknown operator: it is
+called through the dispatcher, and keeps its order among the operators with effects. Each step is counted and named, and lives as long as the compiled
+graph that calls it.
 """
 
 import functools
@@ -121,8 +121,8 @@ def _storages(value):
 
 
 def _unaliased(value, taken):
-    """Copies a result that shares memory: the step's schema promises fresh results, but a higher-order operator may return an operand, or one
-    tensor twice."""
+    """The value, copied if it shares memory with one of the storages `taken`: the step's schema promises fresh results, but a higher-order operator
+    may return an operand, or one tensor twice."""
     mine = _storages(value)
     if taken.intersection(mine):
         return value.clone()

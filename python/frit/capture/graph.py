@@ -1,10 +1,9 @@
 """Writes an AOTAutograd graph as torch.export-schema JSON.
 
-torch's own serializer builds dataclasses and takes 0.6 ms a node; this writer emits text directly, in about thirty microseconds. The text
-follows the schema; the tests check it against torch's deserializer. In addition to what torch.export writes, it writes what torch.compile graphs
-contain: symbolic scalars as arguments and results, constants as placeholders, `get_attr` constants, subgraphs, and Python steps
-(`callbacks.py`) for the rest. Values that no plan can hold pass from step to step in Python (`opaque.py`). A graph that raises CaptureError
-here runs as it was traced (`as_is.py`).
+torch's own serializer builds dataclasses and takes 0.6 ms a node; this writer emits text directly, in about thirty microseconds. The text follows the
+schema; the tests check it against torch's deserializer. It also has what only torch.compile's graphs contain: symbolic scalars as arguments and
+results, constants as placeholders, `get_attr` constants, subgraphs, and Python steps (`callbacks.py`) for the rest. Values that no plan can hold pass
+from step to step in Python (`opaque.py`). A graph that raises CaptureError here runs as it was traced (`as_is.py`).
 
 No tensor data is read. A placeholder that torch has specialised to a constant stays in the list of inputs as that constant, so that positions
 agree with the call.
@@ -46,7 +45,7 @@ class Captured:
         self.opaque_inputs = {}  # position in the call -> number of the value in the table of the call
         self.opaque_results = {}
         self.opaque_constants = {}  # number of the value -> the value
-        self.why_not_kept = None  # a reason other than Python steps that the graph cannot be saved in a file
+        self.why_not_saved = None  # a reason other than Python steps that the graph cannot be saved in a file
         self.key = None  # the key of the graph's entry in the disk cache
         self.artifact = None  # the bytes of the compiled artifact
         self.summary = None  # of the report (`cache/summary.py`)
@@ -98,7 +97,7 @@ def _empty_list(schema_type):
 
 
 def _with_reason(metadata, reason):
-    """The metadata of a call that stays whole."""
+    """The metadata of a call that is left to ATen for `reason`."""
     return f'{metadata}{"," if metadata else ""}"whole":{_string(reason)}'
 
 
@@ -219,7 +218,7 @@ class _GraphWriter(HigherOrderWriter):
             constant = self.sizes.constant(value)
             value = value if constant is None else constant
         if self.is_token(node):
-            # torch passes None for a token. It is not needed: the steps of a plan are in order anyway.
+            # torch passes None for a token. A plan does not need it, because its steps run in order.
             self.refs[node] = _NOTHING
             self.inputs.append(_NOTHING[1])
         elif why_opaque(value):
@@ -236,7 +235,7 @@ class _GraphWriter(HigherOrderWriter):
     def _attribute(self, node):
         value = self.attribute(node)
         if not isinstance(value, torch.Tensor) or why_opaque(value):
-            return  # a subgraph, a Python object or a tensor that no plan can hold: the node that uses it reads it
+            return  # a subgraph, a Python object or a tensor that no plan can hold; the node that uses it reads the attribute itself
         name = self.constant_names.get(node.target)
         if name is None:
             name = self.constant_names[node.target] = node.name
@@ -421,7 +420,7 @@ class _GraphWriter(HigherOrderWriter):
     def _reference(self, user, node):
         ref = self.refs.get(node)
         if ref is None:
-            raise _Inexpressible(f"{node.name} is no value of a plan")
+            raise _Inexpressible(f"{node.name} is not a value of the plan")
         if ref[0] == "opaque":
             raise _Inexpressible(f"{node.name}: {ref[2].why}")
         return ref
@@ -449,7 +448,7 @@ class _GraphWriter(HigherOrderWriter):
         if kind is torch.memory_format:
             return f'{{"as_memory_format":{MEMORY_FORMATS[value]}}}'
         if kind is torch.layout:
-            # Factories make strided tensors for it: `where(jagged, jagged, 0.0)` asks for a scalar of its operands' layout.
+            # Factories make strided tensors for a jagged layout: `where(jagged, jagged, 0.0)` makes a scalar of its operands' layout.
             value = torch.strided if value is torch.jagged else value
             if value not in LAYOUTS:
                 raise _Inexpressible(f"tensors of layout {value} are not supported")
@@ -519,7 +518,7 @@ def _item_text(value, kind):
 
 
 def _list_text(kinds, items, values):
-    """The text of a list by the kinds of its items; named scalars may mix with plain ones, tensors with None."""
+    """The text of a list, by the kinds of its items. Named scalars may be mixed with literals, tensors with None."""
     if kinds == {"t"}:
         body = ",".join(f'{{"name":{x}}}' for x in items)
         return f'{{"as_tensors":[{body}]}}'

@@ -15,7 +15,7 @@ _AROUND_RANDOM = {"run_and_save_rng_state", "run_with_rng_state", "graphsafe_run
 
 
 class HigherOrderWriter:
-    """The graph writer's methods for such nodes."""
+    """The graph writer's methods for higher-order operators, effects and Python steps."""
 
     def higher_order_call(self, target):
         """The method that writes calls of `target`, which is not an operator."""
@@ -28,7 +28,7 @@ class HigherOrderWriter:
         return known.get(getattr(target, "__name__", ""), _no_text)
 
     def subgraph_call(self, node):
-        """invoke_subgraph: the graph itself is an argument, written once per call."""
+        """Writes invoke_subgraph: the graph itself is an argument, written once per call."""
         inputs = []
         for value in node.args:
             if isinstance(value, torch.fx.Node) and value.op == "get_attr":
@@ -44,7 +44,7 @@ class HigherOrderWriter:
         self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
 
     def schemaless_call(self, node):
-        """auto_functionalized: an operator that writes to its arguments, with those arguments."""
+        """Writes auto_functionalized: an operator that writes to its arguments, with those arguments."""
         inputs = [f'{{"name":"","arg":{self._argument(node, x, None)},"kind":1}}' for x in node.args]
         for name, value in node.kwargs.items():
             text = self._argument(node, value, None)
@@ -60,11 +60,11 @@ class HigherOrderWriter:
         return described or any(user.target is _WITH_EFFECTS and user.args[0] is node for user in node.users)
 
     def effects_call(self, node):
-        """with_effects(token, operator, ...): writes the operator itself. The compiler keeps the order of operators without results and of
-        operators unknown to it; one of ATen with results may be moved, so it is refused."""
+        """Writes the operator of with_effects(token, operator, ...). The compiler keeps the order of operators without results and of unknown
+        operators. It may move an ATen operator with results, so such an operator is refused."""
         op = node.args[1]
         if not isinstance(op, torch._ops.OpOverload) or (op._schema.returns and op.namespace in ("aten", "prims")):
-            raise Inexpressible("an operator with effects that the schema cannot say")
+            raise Inexpressible("an operator with effects that the schema cannot express")
         target, inputs = self.call_text(node, op, node.args[2:], node.kwargs)
         value = node.meta["val"]
         outputs = self._tuple(node, (None, *value[1:]))[1:] if op._schema.returns else self._tuple(node, (None,))[1:]
@@ -87,7 +87,7 @@ class HigherOrderWriter:
         if target is _WITH_EFFECTS:
             args[0] = None
         if writes_or_views(target, args, kwargs, self._is_held):
-            raise Inexpressible(f"{why}, and it reads or writes memory of the plan's by another name")
+            raise Inexpressible(f"{why}, and it writes to, or returns a view of, memory of the plan")
         leaves, spec = pytree.tree_flatten((args, kwargs))
         operands = []
         for number, leaf in enumerate(leaves):
@@ -131,13 +131,14 @@ class HigherOrderWriter:
             return self.attribute(node)
         kind, _, payload = self.refs.get(node) or (None, None, None)
         if kind is None:
-            raise Inexpressible(f"{node.name} is no value of a plan")
+            raise Inexpressible(f"{node.name} is not a value of the plan")
         if kind in ("opaque", "literal"):
             return payload
         operands.append(node)
         return Operand(len(operands) - 1)
 
     def attribute(self, node):
+        """The value of a `get_attr` node."""
         value = self.gm
         for name in node.target.split("."):
             value = getattr(value, name)
@@ -155,7 +156,7 @@ class HigherOrderWriter:
         return known[1]
 
     def place_opaque_values(self, captured):
-        """Notes in `captured` which arguments and results are opaque, and in each step which opaque values it reads last."""
+        """Records in `captured` which arguments and results are opaque, and in each step which opaque values it is the last to read."""
         captured.opaque_inputs = {position: slot.number for position, slot in self.opaque_inputs.items()}
         captured.opaque_results = {position: slot.number for position, slot in self.opaque_results.items()}
         captured.opaque_constants = self.opaque_constants
@@ -170,7 +171,7 @@ def _no_text(node):
 
 
 def _parts(node):
-    """(path, nodes, value) of each part of a node's value that is read: the indices that lead to it, and the nodes that are this part."""
+    """(path, nodes, value) of each part of a node's value that is read: the indices that lead to it, and the nodes that stand for it."""
     pending, found = [((), [node], None)], []
     while pending:
         path, nodes, within = pending.pop()

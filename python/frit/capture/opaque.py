@@ -1,9 +1,9 @@
-"""Opaque values: values that a plan cannot hold, and where they are while a graph runs.
+"""Opaque values: values that a plan cannot hold, and the table that holds them while a graph runs.
 
 A plan can hold strided tensors of the schema's types on a CPU or a GPU, and numbers. A graph may contain more: quantised, sparse, mkldnn and
 meta tensors, types of a few bits, generators, process groups and other Python objects, and the nested integers that stand for sizes of ragged
-tensors. Such a value stays in Python, in a table of the call under a number of its own, where the Python steps (`callbacks.py`) write and read
-it. The plan has None in its place.
+tensors. Such a value stays in Python, in a table of the call under a number of its own; Python steps (`callbacks.py`) write and read it there. The
+plan has None instead.
 """
 
 import threading
@@ -62,7 +62,7 @@ _OF_QUANTISED = {"dequantize", "int_repr", "q_per_channel_scales", "q_per_channe
 
 
 def gives_quantised(target, leaves):
-    """Whether an operator may return a quantised tensor. Fake tensors do not tell: they have float types instead. A false positive costs only
+    """Whether an operator may return a quantised tensor. Fake tensors do not show this, because they have float types. A false positive costs only
     a Python step."""
     name, _, _ = getattr(target, "_opname", getattr(target, "__name__", "")).partition(".")
     if name in _OF_QUANTISED:
@@ -80,8 +80,8 @@ class Call:
         self.excluded = torch._C._dispatch_tls_local_exclude_set()
 
     def outside(self):
-        """Restores the dispatcher's state of the call's beginning: function transforms do not work below autograd. Keys of Python modes keep
-        their present state, since a mode that observes the step has disabled its own keys."""
+        """Restores the dispatcher's state at the beginning of the call, because function transforms do not work below autograd. Keys of Python modes
+        keep their present state, since a mode that observes the step has disabled its own keys."""
         included, excluded = torch._C._dispatch_tls_local_include_set(), self.excluded
         now = torch._C._dispatch_tls_local_exclude_set()
         for key in _OF_MODES:

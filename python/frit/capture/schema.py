@@ -1,7 +1,7 @@
 """The codes of the torch.export schema that capture writes.
 
-They are part of the file format (`torch/_export/serde/schema.py`), not of torch's Python API, so they are
-spelled out here; a test compares them with the installed torch.
+They belong to the file format (`torch/_export/serde/schema.py`) and not to torch's Python API, so they are
+repeated here; a test compares them with the installed torch.
 """
 
 import math
@@ -38,7 +38,7 @@ DTYPES = {
 # Types of the schema that a plan cannot hold.
 REFUSED_DTYPES = {torch.float8_e8m0fnu}
 
-# Where a plan can run.
+# The types of devices on which a plan can run.
 DEVICES = ("cpu", "cuda")
 
 LAYOUTS = {
@@ -90,7 +90,7 @@ SCALAR_OPERATORS = dict.fromkeys(
     ]
 )
 
-# Further ones that frit's importer accepts.
+# Further functions that frit's importer accepts.
 OTHER_SCALAR_OPERATORS = dict.fromkeys([math.floor, math.ceil, round, abs], ("x",)) | {
     getattr(torch, f"_sym_{name}"): None for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "log2")
 }

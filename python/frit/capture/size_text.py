@@ -1,7 +1,7 @@
 """Symbolic sizes as text: sympy's constructor form (srepr), hints, and the ranges of symbols.
 
-sympy takes a hundred microseconds to write an expression, and a graph repeats few expressions many
-times, so their texts are cached during a capture.
+sympy takes a hundred microseconds to write an expression, and a graph has few different expressions, so
+their texts are cached during a capture.
 """
 
 import json
@@ -76,7 +76,7 @@ class SizeWriter:
         return f'{{"as_expr":{{{body}}}}}'
 
     def constant(self, value):
-        """The Python value of a symbolic scalar that torch has specialised, else None."""
+        """The Python value of a symbolic scalar that torch has specialised to a constant, else None."""
         node = value.node
         if not hasattr(node, "expr"):
             return _WRAP[type(value)][1](value)

@@ -1,7 +1,7 @@
 """The user's source line of a node, as short text.
 
-torch keeps a whole stack trace per node; error messages, reports and kernel listings show its innermost frame. Traces repeat, so each is
-parsed once per process.
+torch records a stack trace per node; error messages, reports and kernel listings show its innermost frame. Many nodes have the same trace, so each
+is parsed once per process.
 """
 
 import functools

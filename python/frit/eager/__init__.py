@@ -1,1 +1,1 @@
-"""Eager's behaviour of operators: decompositions, and corrections of strides and dtypes that torch's tracing gets wrong."""
+"""How eager's operators behave: decompositions, and corrections of strides and dtypes that torch's tracing gets wrong."""

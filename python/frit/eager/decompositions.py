@@ -1,10 +1,10 @@
 """The decomposition table that frit passes to AOTAutograd.
 
 It is torch's core-ATen table without the entries below, with those of `strides.py` and `dtypes.py` and a shorter `unbind`. An entry is
-removed where the whole operator is better than its parts: torch has a fast kernel for it, the parts draw random numbers in another order
-than eager, or tracing them takes longer than the compiler's own rule. An operator that stays whole and has no rule is called through the
-dispatcher, with eager's own result. `tests/python/eager/test_decompositions.py` compares the resulting names with a committed file, so that a
-change in a new torch is noticed.
+removed if the operator is better not decomposed: torch has a fast kernel for it, its parts draw random numbers in another order than eager,
+or tracing them takes longer than the compiler's own rule. An operator that is not decomposed and has no rule is called through the dispatcher,
+with eager's own result. `tests/python/eager/test_decompositions.py` compares the resulting names with a committed file, so that a change in a
+new torch is noticed.
 """
 
 import collections
@@ -39,7 +39,7 @@ KEPT_WHOLE = {
     "aten.take.default",
     # eager's rounding: the decomposed forms compute the points in another order
     *(f"aten.{name}space.{form}" for name in ("lin", "log") for form in ("default", "Tensor_Tensor", "Tensor_Scalar", "Scalar_Tensor")),
-    # eager keeps the strides if the sizes do not change, the decomposed form does not
+    # eager preserves the strides if the sizes do not change, the decomposed form does not
     "aten.resize_as.default",
     # random numbers in eager's order
     "aten.bernoulli.default",
@@ -76,7 +76,8 @@ LEGALISED_WHOLE = {
 
 #: Elementwise operators whose operands must have one type in eager.
 OF_ONE_TYPE = {torch.ops.aten.heaviside.default}
-#: Arguments: the input, parameters and running statistics, then values that are no tensors. Results: the result, then statistics.
+#: Norms. Their arguments are the input, parameters and running statistics, then values that are not tensors; their results are the normalised tensor,
+#: then statistics.
 NORMS = (
     torch.ops.aten.native_layer_norm.default,
     torch.ops.aten.native_group_norm.default,
@@ -86,7 +87,7 @@ NORMS = (
     torch.ops.aten._native_batch_norm_legit_functional.default,
     torch.ops.aten._native_batch_norm_legit_no_training.default,
 )
-#: Types that frit's kernels do not compute in. Complex types are not listed, because kernels compute their parts.
+#: Types in which frit's kernels do not compute. Complex types are not listed, because kernels compute their parts.
 CALLED = {torch.uint16, torch.uint32, torch.uint64} | {x for name, x in vars(torch).items() if name.startswith("float8_")}
 
 ONE_SIXTH = torch.tensor(1 / 6, dtype=torch.float32, device="cpu").item()
@@ -112,19 +113,20 @@ def decomposition_table():
     for op in NORMS:
         table[op] = functools.partial(_in_the_type_of_parameters, op, table.get(op))
     table[torch.ops.aten.native_dropout_backward.default] = _native_dropout_backward
-    table = {op: functools.partial(_where_it_helps, op, rule, *_refused(op)) for op, rule in table.items()}
+    table = {op: functools.partial(_unless_refused, op, rule, *_refused(op)) for op, rule in table.items()}
     planted.plant_decompositions(table)
     return table
 
 
 class LazyTable(collections.UserDict):
-    """`decomposition_table()`, which is made when AOTAutograd first looks an operator up: it takes longer than all else if nothing is traced."""
+    """`decomposition_table()`, made when AOTAutograd first looks an operator up: if nothing is traced, making it would take most of the time."""
 
     def __init__(self):
         pass  # `data` is the property
 
     @functools.cached_property
     def data(self):
+        """The table."""
         return decomposition_table()
 
 
@@ -134,9 +136,9 @@ def _refused(op):
     return scalars, frozenset(getattr(torch, name) for name in names.split())
 
 
-def _where_it_helps(op, rule, scalars, refused, /, *args, **kwargs):
-    """Applies a decomposition, with two exceptions. If eager's kernel refuses the type, the operator stays whole and raises eager's error. For types
-    that frit's kernels do not compute in, all parts would be calls, and eager has no kernels for some of them."""
+def _unless_refused(op, rule, scalars, refused, /, *args, **kwargs):
+    """Applies a decomposition, with two exceptions. If eager's kernel refuses the type, the operator is not decomposed, and raises eager's error. For
+    types in which frit's kernels do not compute, all parts would be calls, and eager has no kernels for some of them."""
     tensors = [x for x in args if isinstance(x, torch.Tensor)]
     if any(x.dtype in CALLED for x in tensors) or (op in OF_ONE_TYPE and len({x.dtype for x in tensors}) > 1):
         return NotImplemented
@@ -146,7 +148,7 @@ def _where_it_helps(op, rule, scalars, refused, /, *args, **kwargs):
 
 
 def _unbind(x, dim=0):
-    """Selects; torch's own rule reaches them through splits and squeezes, twice as many operators."""
+    """Decomposes to selects; torch's own rule reaches them through splits and squeezes, twice as many operators."""
     return [x.select(dim, number) for number in range(x.shape[dim])]
 
 
@@ -158,7 +160,7 @@ def _soft_margin_loss_backward(grad_output, x, target, reduction):
 
 
 def _hardsigmoid_backward(grad_output, x):
-    """Uses eager's 1/6, which has single precision for double inputs too."""
+    """Eager's formula, in which 1/6 has single precision for double inputs too."""
     return torch.where((x > -3) & (x < 3), grad_output * ONE_SIXTH, 0.0)
 
 
@@ -172,7 +174,7 @@ def _smooth_l1_loss_backward(grad_output, x, target, reduction, beta):
 
 
 def _in_the_type_of_parameters(op, rule, x, *args, **kwargs):
-    """For an input of low precision with parameters of higher precision (autocast). On CPUs eager's statistics have the parameters' type, which its
+    """Corrects a norm of a half-precision input with f32 parameters (autocast). On CPUs eager's statistics have the parameters' type, which its
     backward requires, but fake tensors have the input's."""
     dtype = next((one.dtype for one in args if isinstance(one, torch.Tensor)), x.dtype)
     if dtype == x.dtype or x.device.type != "cpu":

@@ -1,7 +1,7 @@
 """Operators whose fake kernels or decompositions give another result dtype than eager if the operands' dtypes differ.
 
-torch's rules promote the operands. Some of eager's kernels write into a result of the first tensor's dtype instead, and one promotes where its fake
-kernel does not. A plan relies on the traced dtypes, so they are corrected here. `tests/python/eager/test_eager_dtypes.py` compares them with eager's.
+torch's rules promote the operands. Some of eager's kernels write into a result of the first tensor's dtype instead, and some promote where their fake
+kernels do not. A plan relies on the traced dtypes, so they are corrected here. `tests/python/eager/test_eager_dtypes.py` compares them with eager's.
 """
 
 import functools
@@ -11,14 +11,14 @@ import torch
 aten = torch.ops.aten
 
 
-def _of_self(rule, place, *args, **kwargs):
-    """Eager's kernel computes in the promoted dtype and writes a result like `self`."""
+def _of_self(rule, position, *args, **kwargs):
+    """Corrects an operator whose kernel in eager computes in the promoted dtype and writes a result like `self`."""
     result = rule(*args, **kwargs)
-    return result if result is NotImplemented or result.dtype == args[place].dtype else result.to(args[place].dtype)
+    return result if result is NotImplemented or result.dtype == args[position].dtype else result.to(args[position].dtype)
 
 
 def _promoted(op, rule, *args, **kwargs):
-    """Eager's kernel computes in the promoted dtype and returns that."""
+    """Corrects an operator whose kernel in eager computes in the promoted dtype and returns it."""
     tensors = [x for x in args if isinstance(x, torch.Tensor)]
     if len({x.dtype for x in tensors}) == 1:
         return rule(*args, **kwargs)
@@ -28,7 +28,7 @@ def _promoted(op, rule, *args, **kwargs):
     return op(*args, **kwargs) if result is NotImplemented else result
 
 
-# operator -> the place of `self`
+# operator -> the position of `self` among its arguments
 OF_SELF = {
     aten.huber_loss.default: 0,
     aten.mish_backward.default: 1,
@@ -41,5 +41,5 @@ OF_SELF = {
 
 def decompositions(table):
     """OpOverload -> decomposition. They replace entries of `table` and call the replaced rules."""
-    mended = {op: functools.partial(_of_self, table[op], place) for op, place in OF_SELF.items()}
-    return mended | {op: functools.partial(_promoted, op, table[op]) for op in (aten.addr.default, aten.threshold_backward.default)}
+    corrected = {op: functools.partial(_of_self, table[op], position) for op, position in OF_SELF.items()}
+    return corrected | {op: functools.partial(_promoted, op, table[op]) for op in (aten.addr.default, aten.threshold_backward.default)}

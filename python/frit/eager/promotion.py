@@ -1,4 +1,4 @@
-"""The type that the operands of an operator promote to."""
+"""The type to which the operands of an operator promote."""
 
 import torch
 from torch._prims_common import ELEMENTWISE_TYPE_PROMOTION_KIND, elementwise_dtypes
@@ -7,7 +7,7 @@ _NUMBERS = (bool, int, float, complex, torch.SymInt, torch.SymFloat, torch.SymBo
 
 
 def operand_dtype(op, args, kwargs, scalars=True):
-    """The type that an ATen call computes in: its argument `dtype`, or the promoted type of its positional tensors and scalars (`Scalar` in the
+    """The type in which an ATen call computes: its argument `dtype`, or the promoted type of its positional tensors and scalars (`Scalar` in the
     schema, not `int` and the like); None without tensors. Keyword-only scalars (`alpha`, `value`) do not take part in promotion; with
     `scalars=False` no scalar does."""
     if kwargs.get("dtype") is not None:

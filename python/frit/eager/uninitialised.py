@@ -1,4 +1,5 @@
-"""Memory that an operator leaves as it is. The compiler makes it zero; with `torch.use_deterministic_algorithms` eager fills it with other values."""
+"""Operators that return uninitialised memory. The compiler fills it with zeros; with `torch.use_deterministic_algorithms` eager fills it with other
+values."""
 
 import torch
 
@@ -16,5 +17,5 @@ _OPERATORS = frozenset(
 
 
 def is_filled(node):
-    """Whether eager may fill the memory that the node's operator leaves as it is, which it decides at each call. Dynamo guards the setting."""
+    """Whether eager may fill the uninitialised memory of the node's result, which it decides at each call. Dynamo guards the setting."""
     return torch.are_deterministic_algorithms_enabled() and node.target in _OPERATORS

@@ -1,4 +1,4 @@
-"""The memory of a plan at any sizes: exactly at given ones, and as a formula in their names.
+"""The memory of a plan: exact at given sizes, and as a formula in the names of sizes.
 
 Both follow the plan step by step, as the runtime does (`memory.py`): once with numbers in its int registers, once with polynomials.
 """
@@ -11,14 +11,14 @@ from .polynomial import Polynomial, largest
 from .sizes import NONE, computed, values_of
 from .traffic import tensors_of, width
 
-#: From this size on the runtime rounds temporaries of CPUs up to their bucket and keeps them between calls (runtime/plan/PlanExecutor.cpp).
-KEPT_BYTES = 8 << 20
-_MOST_SHOWN = 6
+#: From this size on the runtime rounds temporaries of CPUs up to their bucket and caches them between calls (runtime/plan/PlanExecutor.cpp).
+CACHED_BYTES = 8 << 20
+_MOST_CANDIDATES_SHOWN = 6
 _WORDS = {"FloorDiv": "floor({}/{})", "Mod": "({} mod {})", "Min": "min({}, {})", "Max": "max({}, {})"}
 
 
 class _Amounts:
-    """What `timeline` reads: a plan, the values of its int registers, and the bytes of its tensors."""
+    """The `traffic` argument of `timeline`: a plan, the values of its int registers, and the bytes of its tensors."""
 
     def __init__(self, plan, values, is_symbolic=False):
         self.plan, self.values, self.is_symbolic = plan, values, is_symbolic
@@ -42,13 +42,13 @@ class _Amounts:
             return 0
         taken = self.values[action["bytes"]]
         on_cpu = self.plan["tensors"][action["tensor"]]["device"] == "Cpu"
-        if on_cpu and action["capacity"] != NONE and not self.is_symbolic and taken >= KEPT_BYTES:
+        if on_cpu and action["capacity"] != NONE and not self.is_symbolic and taken >= CACHED_BYTES:
             return max(taken, self.values.get(action["capacity"], 0))
         return taken
 
 
 def names_in(plan):
-    """Name of a symbol -> how its value reads from the arguments of the plan: `x[0]`, or the symbol's own name."""
+    """Name of a symbol -> the argument and dimension from which its value is read, `x[0]`, or the symbol's own name."""
     found = {}
     for symbol in plan["symbols"]:
         name, plain = plan["inputs"][symbol["input"]]["name"], symbol["scale"] == 1 and symbol["offset"] == 0
@@ -97,7 +97,7 @@ def _bracketed(value):
 
 @dataclass(frozen=True)
 class Parts:
-    """The bytes of a call at its peak, by what they are for."""
+    """The bytes of a call at its peak, by purpose."""
 
     arguments: int
     constants: int
@@ -107,6 +107,7 @@ class Parts:
 
     @property
     def total(self):
+        """The peak in bytes."""
         return self.arguments + self.constants + self.results + self.temporaries + self.workspaces
 
 
@@ -118,6 +119,7 @@ class PlanMemory:
         self.names = names_in(plan) if names is None else {one["name"]: names.get(one["name"], one["name"]) for one in plan["symbols"]}
 
     def renamed(self, names):
+        """The same with other names of sizes; `names`: the present name -> the new one."""
         return PlanMemory(self.name, self.plan, {symbol: names.get(name, name) for symbol, name in self.names.items()})
 
     @property
@@ -138,7 +140,7 @@ class PlanMemory:
         return Parts(arguments, constants, results, live - results, peak - live)
 
     def candidates(self):
-        """Polynomials of which the largest is the peak of a call."""
+        """Polynomials whose maximum is the peak of a call."""
         amounts = _Amounts(self.plan, _symbolic(self.plan, self.names), True)
         line = timeline(amounts, amounts.allocated)
         given = sum(self._given(amounts), Polynomial.of(0))
@@ -146,9 +148,11 @@ class PlanMemory:
         return largest(held or [given], self.least())
 
     def formula(self):
+        """The peak as text, in the names of the sizes."""
         return as_text(self.candidates())
 
     def least(self):
+        """Name -> least value of each size that varies."""
         return {name: low for name, (low, _, _) in self.sizes.items()}
 
     def _given(self, amounts):
@@ -157,13 +161,13 @@ class PlanMemory:
         return sum(map(amounts.size, inputs)), sum(amounts.size(one["tensor"]) for one in self.plan["constants"])
 
     def _workspace(self, action, amounts, threads):
-        """What a step takes while it runs, beyond its operands and results."""
+        """The bytes that a step needs while it runs, beyond its operands and results."""
         if action["kind"] == "Launch":
             # Which of the variants runs depends on sizes and addresses, so the largest counts.
-            asked = [0, *(amounts.values.get(one["workspace"], 0) for one in action["variants"] if one["workspace"] != NONE)]
+            needed = [0, *(amounts.values.get(one["workspace"], 0) for one in action["variants"] if one["workspace"] != NONE)]
             if not amounts.is_symbolic:
-                return max(asked)
-            most = largest(asked, self.least())
+                return max(needed)
+            most = largest(needed, self.least())
             return most[0] if len(most) == 1 else Polynomial.of(f"max({', '.join(map(str, most))})")
         if action["kind"] != "Aten":
             return 0
@@ -199,12 +203,13 @@ class PlanMemory:
 
 
 def as_text(candidates):
-    """The largest of some polynomials."""
+    """The maximum of some polynomials as text."""
     if len(candidates) == 1:
         return str(candidates[0])
-    shown = ", ".join(map(str, candidates[:_MOST_SHOWN]))
-    return f"max({shown}{f', and {len(candidates) - _MOST_SHOWN} more' if len(candidates) > _MOST_SHOWN else ''})"
+    shown = ", ".join(map(str, candidates[:_MOST_CANDIDATES_SHOWN]))
+    return f"max({shown}{f', and {len(candidates) - _MOST_CANDIDATES_SHOWN} more' if len(candidates) > _MOST_CANDIDATES_SHOWN else ''})"
 
 
 def operator_of(action):
+    """The name of the operator that an Aten step calls, as in `aten.add.Tensor`."""
     return f"{action['name'].replace('::', '.')}.{action['overload'] or 'default'}"

@@ -18,22 +18,26 @@ class Block:
 
 @dataclass(frozen=True)
 class Timeline:
+    """The memory over the steps of a plan, and its storages (Blocks)."""
+
     live: list  # bytes after each step
     blocks: list
 
     @property
     def peak(self):
+        """The most bytes after any step."""
         return max(self.live, default=0)
 
     @property
     def peak_step(self):
+        """The number of the first step after which the peak is reached."""
         return self.live.index(self.peak) if self.live else 0
 
 
 def timeline(traffic, bytes_of=None):
-    """The Timeline of a plan. A result of ATen counts as a storage of its own, unless its schema says that it looks at an argument.
+    """The Timeline of a plan. A result of ATen counts as a storage of its own.
 
-    `traffic` gives the plan, the values of its int registers and the size of a tensor register; `bytes_of` the bytes that an Alloc takes."""
+    `traffic` has the plan, the values of its int registers and the size of a tensor register; `bytes_of(action)` is the bytes that an Alloc takes."""
     plan = traffic.plan
     bytes_of = bytes_of or (lambda action: traffic.values.get(action["bytes"], 0))
     storage, users, born, size = {}, {}, {}, {}

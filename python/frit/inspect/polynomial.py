@@ -1,8 +1,8 @@
-"""Polynomials with integer coefficients over named quantities: what the registers of a plan are before the sizes of a call are known."""
+"""Polynomials with integer coefficients over named quantities: the values of a plan's registers before the sizes of a call are known."""
 
 
 class Polynomial:
-    """A sum of terms. A monomial is a sorted tuple of (name, power); the empty one is the constant. Values do not change."""
+    """A sum of terms, monomial -> coefficient. A monomial is a sorted tuple of (name, power); the empty one is the constant. Immutable."""
 
     __slots__ = ("terms",)
 
@@ -11,7 +11,7 @@ class Polynomial:
 
     @staticmethod
     def of(value):
-        """A number, a name, or a Polynomial as a Polynomial."""
+        """Converts a number, a name, or a Polynomial to a Polynomial."""
         if isinstance(value, Polynomial):
             return value
         return Polynomial({((value, 1),): 1} if isinstance(value, str) else {(): value})
@@ -23,6 +23,7 @@ class Polynomial:
 
     @property
     def names(self):
+        """The names that occur in it."""
         return {name for monomial in self.terms for name, _ in monomial}
 
     def __add__(self, other):
@@ -60,7 +61,7 @@ class Polynomial:
         return hash(frozenset(self.terms.items()))
 
     def at(self, values):
-        """The Polynomial with numbers, or other polynomials, in the place of some names."""
+        """The Polynomial with some names replaced by numbers or polynomials."""
         total = Polynomial({})
         for monomial, factor in self.terms.items():
             product = Polynomial.of(factor)
@@ -71,7 +72,8 @@ class Polynomial:
         return total
 
     def is_never_below(self, other, least):
-        """Whether it is proved to be at least `other` wherever each name is at least `least[name]`, or 0 where that does not say."""
+        """Whether it is proved to be at least `other` wherever each name is at least `least[name]` (0 for a name that `least` does not have). False
+        if it is not known."""
         difference = (self - other).at({name: Polynomial.of(name) + low for name, low in least.items()})
         return all(factor > 0 for factor in difference.terms.values())
 
@@ -90,9 +92,9 @@ class Polynomial:
 
 
 def largest(candidates, least):
-    """The candidates that may be the largest: those that no other one is proved to reach."""
-    kept = []
+    """The candidates that may be the largest: each for which no other candidate is proved to be at least as large."""
+    found = []
     for one in dict.fromkeys(map(Polynomial.of, candidates)):
-        if not any(other.is_never_below(one, least) for other in kept):
-            kept = [other for other in kept if not one.is_never_below(other, least)] + [one]
-    return kept
+        if not any(other.is_never_below(one, least) for other in found):
+            found = [other for other in found if not one.is_never_below(other, least)] + [one]
+    return found

@@ -1,6 +1,6 @@
 """An artifact's bytes as nested dictionaries, with the names of the schema's fields.
 
-For reading only: the runtime checks a file before it uses it (docs/Artifact.md), this reader only notices what it cannot follow.
+The reader raises ArtifactError for a file that it cannot follow; all other checks are the runtime's (docs/Artifact.md).
 """
 
 import json
@@ -14,6 +14,8 @@ HEADER = 128
 
 
 class _Buffer:
+    """Reads values of the FlatBuffers format; `at` is an offset in the buffer."""
+
     def __init__(self, data, known):
         self.data = data
         self.known = known
@@ -112,7 +114,7 @@ def read(data):
     """The artifact in `data`, the bytes of a .frit file: the root table as a dict; "report" is parsed."""
     view = memoryview(data)
     if len(view) < HEADER or bytes(view[:8]) != MAGIC:
-        raise ArtifactError("these bytes are no artifact of frit: they do not begin with its magic")
+        raise ArtifactError("these bytes are not an artifact of frit: they do not begin with its magic")
     version, header, body = struct.unpack_from("<IIQ", view, 8)
     weights, weight_bytes = struct.unpack_from("<QQ", view, 24)
     try:
@@ -130,7 +132,7 @@ def read_file(path):
         with open(path, "rb") as file:
             head = file.read(HEADER)
             if len(head) < HEADER or head[:8] != MAGIC:
-                raise ArtifactError(f"{path} is no .frit file: it does not begin with frit's magic")
+                raise ArtifactError(f"{path} is not a .frit file: it does not begin with frit's magic")
             return read(head + file.read(struct.unpack_from("<Q", head, 16)[0]))
     except OSError as error:
         raise ArtifactError(f"{path} cannot be read: {error.strerror}") from error

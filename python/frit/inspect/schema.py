@@ -1,4 +1,4 @@
-"""The schema of artifacts (`Artifact.fbs`), parsed: the part of FlatBuffers' language that it uses.
+"""Parses the schema of artifacts (`Artifact.fbs`), in the part of FlatBuffers' language that it uses.
 
 The runtime is compiled from the same file, so the reader in Python needs no list of fields of its own.
 """
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ..errors import FritError
 
-#: Bytes and struct's letter of each scalar type.
+#: Bytes and letter (of the module `struct`) of each scalar type.
 SCALARS = {
     "bool": (1, "?"),
     "ubyte": (1, "B"),
@@ -28,6 +28,8 @@ SCALARS = {
 
 @dataclass(frozen=True)
 class Field:
+    """A field of a table or struct."""
+
     name: str
     type: str
     is_list: bool
@@ -36,6 +38,8 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
+    """The declarations of a schema, by name."""
+
     enums: dict  # name -> (scalar type, the names of its values)
     structs: dict  # name -> [Field]
     tables: dict  # name -> [Field]

@@ -1,4 +1,4 @@
-"""The int registers of a plan: constants, symbols at given or typical values, buckets, and what the size program computes of them."""
+"""The values of a plan's int registers: constants, symbols at given or typical values, buckets, and what the size program computes from them."""
 
 NONE = 4294967295
 _WRAP = 1 << 64
@@ -49,7 +49,7 @@ _TERNARY = {
 
 
 def computed(one, values):
-    """The value of an instruction; None if an operand is not known, or the instruction is none of integers."""
+    """The value of an instruction; None if an operand is not known, or it is not an integer instruction."""
     for table, operands in ((_BINARY, "ab"), (_UNARY, "a"), (_TERNARY, "abc")):
         if one["op"] in table:
             known = [values.get(one[name]) for name in operands]
@@ -63,7 +63,7 @@ def computed(one, values):
 
 
 def typical(symbol):
-    """The value of a symbol where none is given: that of the first call if it is known, else one that is allowed."""
+    """The default value of a symbol: its value in the first call if that is known, else an allowed one."""
     return symbol["hint"] if symbol["hint"] > 0 else max(symbol["min"], min(symbol["max"], 64))
 
 

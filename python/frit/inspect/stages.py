@@ -1,4 +1,4 @@
-"""The texts that a compilation dumped (`FRIT_DUMP`), cut into kernels, beside what the artifact says about each step."""
+"""The texts that a compilation dumped (`FRIT_DUMP`), split into kernels, together with what the artifact says about each step."""
 
 import functools
 import os
@@ -36,7 +36,7 @@ class Anatomy:
                     yield title, text
 
     def texts_of(self, kernel):
-        """(title, text) of what was written of a kernel: its IR, its program, LLVM's IR, PTX."""
+        """(title, text) of each stage of a kernel: its IR, its program, LLVM's IR, PTX."""
         entries = [launch["entry"] for variant in kernel["variants"] for launch in variant["launches"]]
         for title, parts in self._kernels.items():
             found = [parts[name] for name in dict.fromkeys([kernel["name"], *entries]) if name in parts]
@@ -74,6 +74,7 @@ class Anatomy:
 
     @property
     def bytes_by_call(self):
+        """Operator -> bytes of all its calls of ATen in a call."""
         return self._sums("aten")
 
     def _sums(self, kind):
@@ -95,12 +96,12 @@ def of_path(path):
         return Anatomy(read_file(path))
     found = sorted(name for name in os.listdir(path) if name.endswith(".frit"))
     if not found:
-        raise FritError(f"{path} holds no artifact (NN-artifact.frit); name the folder of one graph, which FRIT_DUMP or --dump made inside of yours")
+        raise FritError(f"{path} has no artifact (NN-artifact.frit); name the folder of one graph, which FRIT_DUMP or --dump made inside of yours")
     return Anatomy(read_file(os.path.join(path, found[-1])), texts_in(path))
 
 
 def texts_in(folder):
-    """Name -> text of the stages in a folder; {} if it is missing."""
+    """File name -> text of the stages in a folder; {} if it is missing."""
     found = {}
     for name in sorted(os.listdir(folder)) if os.path.isdir(folder) else ():
         if name.endswith((".mlir", ".txt", ".ll", ".ptx")):
@@ -118,7 +119,7 @@ _CUTS = (
 
 
 def _cut_all(texts, artifact):
-    """Title -> {name: text}."""
+    """Title of a stage -> {name of a kernel or entry: its text}."""
     found = {}
     for ending, title, pattern in _CUTS:
         for name, text in texts.items():

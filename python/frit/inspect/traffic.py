@@ -1,6 +1,6 @@
-"""What each step of a plan reads and writes: the bytes that a call moves, and those that any implementation must move.
+"""The bytes that each step of a plan reads and writes, and those that any implementation must move.
 
-Each launch and each call of ATen counts every operand once: caches are ignored, and so is what a library call uses inside of itself.
+Each launch and each call of ATen counts every operand once: caches are ignored, and so is memory that a library uses inside a call.
 """
 
 from dataclasses import dataclass, field
@@ -40,7 +40,7 @@ class Traffic:
         self.values = values_of(plan, symbols)
         self.unknown = 0  # tensors whose size follows from data only
         self.steps = []
-        self.root = {}  # a view -> the register that it looks at
+        self.root = {}  # register of a view -> register of which it is a view
         self._read = {}  # owner -> the bytes that all steps read of it
         for number, step in enumerate(plan["steps"]):
             action = step["action"]
@@ -51,6 +51,7 @@ class Traffic:
 
     @property
     def moved(self):
+        """The bytes that all steps of a call read and write."""
         return sum(step.bytes for step in self.steps)
 
     @property
@@ -65,6 +66,7 @@ class Traffic:
         return total + sum(self.size(reg) for reg in results if self.owner(reg) not in given)
 
     def owner(self, reg):
+        """The register that owns the storage of a view; any other register itself."""
         while reg in self.root:
             reg = self.root[reg]
         return reg
@@ -87,7 +89,7 @@ class Traffic:
         return total
 
     def describe(self, reg):
-        """"f32[2, 16]"."""
+        """The type of a tensor register as text: "f32[2, 16]"."""
         tensor = self.plan["tensors"][reg]
         shown = "..." if tensor["rank"] < 0 else ", ".join("?" if size is None else str(size) for size in self.sizes(reg))
         return f"{tensor['dtype'].lower()}[{shown}]"

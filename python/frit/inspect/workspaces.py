@@ -1,11 +1,12 @@
-"""What calls of ATen allocate on the CPU beside the results that the plan has, where that is known.
+"""The memory that calls of ATen allocate on the CPU beside the results that the plan has, where it is known.
 
-A test measures each entry (tests/python/sizes/test_memory.py). What a library takes from the system by itself (MKL, oneDNN) is no memory of torch's and
-not counted. An operator that is not here allocates what nobody has looked up; `frit.memory` names it.
+A test measures each entry (tests/python/sizes/test_memory.py). Memory that a library takes from the system itself (MKL, oneDNN) is not torch's and is
+not counted. The workspace of an operator that is not listed is unknown; `frit.memory` names such operators.
 """
 
 _FLOATS = ("F32", "F64")
-#: The rows and keys that a thread of torch's attention holds: `aten/src/ATen/native/cpu/FlashAttentionKernel.cpp`.
+#: The block sizes of torch's attention (`aten/src/ATen/native/cpu/FlashAttentionKernel.cpp`): (from this number of rows on, rows of a block), and
+#: keys.
 _ROWS = ((768, 256), (192, 64), (0, 32))
 _KEYS = 512
 
@@ -17,12 +18,13 @@ _NOTHING = frozenset(
         "full.default", "gather.default", "index_select.default", "rand.default", "randn.default",
     )
 )
-#: Those that do so for f32 and f64; half types go to oneDNN, which takes scratch memory from torch.
+#: Operators that do so for f32 and f64; half types go to oneDNN, which takes scratch memory from torch.
 _PRODUCTS = frozenset(("aten.mm.default", "aten.addmm.default", "aten.bmm.default", "aten.baddbmm.default"))
 
 
 def _attention(call):
-    """The sums that nobody reads, and what each thread holds of a block of rows and keys. The runtime's own attention takes neither."""
+    """The bytes of the logsumexp if no result is made of it, and of each thread's block of rows and keys. The runtime's own attention needs
+    neither."""
     (batch, heads, rows, width), keys = call.sizes[0], call.sizes[1][2]
     held = min(rows, next(split for least, split in _ROWS if rows >= least))
     element = 8 if call.dtypes[0] == "F64" else 4

@@ -1,9 +1,9 @@
 """Modes "max-autotune" and "max-autotune-no-cudagraphs": measures the schedules of each region.
 
-If the compiler knows several schedules of a region (`listSchedules`), the graph is compiled with each in turn and run on generated arguments of
-the traced sizes; a schedule that is faster by a margin is taken. The result is only a list of candidates, `2=1;5=1` (region = candidate). It is
-stored in the disk cache, by graph and device, so the next process measures nothing, and ranks that share a cache agree. A graph that cannot be
-measured takes the first schedules and is counted with the reason.
+If the compiler has several candidate schedules for a region (`listSchedules`), the graph is compiled with each in turn and run on generated arguments
+of the traced sizes; a schedule that is faster by a margin is taken. The result is a list of choices, `2=1;5=1` (region = candidate). It is stored in
+the disk cache, by graph and device, so the next process measures nothing, and ranks that share a cache agree. A graph that cannot be measured takes
+the first schedules and is counted with the reason.
 """
 
 import hashlib
@@ -49,7 +49,7 @@ def choose(gm, settings, targets_of, native, name):
     counters["frit"]["autotune_changed"] += len(choices)
     text = ";".join(f"{region}={candidate}" for region, candidate in sorted(choices.items()))
     if key:
-        compiled_graphs.keep_artifact(key, json.dumps({"choices": text}).encode())
+        compiled_graphs.store_artifact(key, json.dumps({"choices": text}).encode())
     told = f"{regions} regions measured, {len(choices)} take another schedule than the first" + (f" ({text})" if text else "")
     log.info("%s: autotune: %s", name, told)
     return text, told, True
@@ -68,7 +68,7 @@ class _Search:
             raise NotMeasured("it has Python steps, which may not be run twice")
         base, report = self._compile("list")
         if report.get("retries"):
-            raise NotMeasured("a part of it could not be compiled, so its regions are others than those of a plain compilation")
+            raise NotMeasured("a part of it could not be compiled, so its regions differ from those of a plain compilation")
         foreign = sorted({call["op"] for call in report["aten_calls"] if not call["op"].startswith("aten.")})
         if foreign:
             raise NotMeasured(f"it calls {foreign[0]}, which may not be run twice")
@@ -86,7 +86,7 @@ class _Search:
             try:
                 expected = self._results(self._base)
             except RuntimeError as error:
-                # Random numbers need not be arguments of this graph: no matrix of them is positive definite.
+                # Random arguments may be invalid for the graph: a random matrix is not positive definite, for example.
                 raise NotMeasured(f"it cannot be run on arguments that are made up: {str(error).splitlines()[0]}") from error
             for region in list(self._candidates)[:MOST_REGIONS]:
                 for candidate in range(1, self._candidates[region]):
@@ -103,7 +103,7 @@ class _Search:
         return self._native.load(result.artifact, self._captured.constants, False), json.loads(result.report)
 
     def _try(self, choices, expected):
-        """The graph compiled with these schedules; None if that fails or the results differ."""
+        """The graph compiled with these schedules; None if the compilation fails or the results differ."""
         text = ";".join(f"{region}={candidate}" for region, candidate in sorted(choices.items()))
         try:
             executable, _ = self._compile(text)
@@ -113,7 +113,7 @@ class _Search:
             return None
         if not all(map(_agree, results, expected)):
             counters["frit"]["autotune_wrong"] += 1
-            log.warning("autotune: schedules %s give other results and are left out; report it with the graph", text)
+            log.warning("autotune: schedules %s give other results and are not used; report it with the graph", text)
             return None
         return executable
 
@@ -123,7 +123,7 @@ class _Search:
         return executable(self._inputs())
 
     def _inputs(self):
-        """Fresh arguments, laid out as the compiled forward lays what it saves for this graph."""
+        """Fresh arguments, with the layouts that the compiled forward gives to what it saves for this graph."""
         inputs = made_up_inputs(self._gm)
         for number in self._options.get("channels_last_inputs", ()):
             inputs[number] = inputs[number].contiguous(memory_format=torch.channels_last if inputs[number].dim() == 4 else torch.channels_last_3d)
@@ -141,7 +141,8 @@ def _agree(a, b):
 
 
 def made_up_inputs(gm):
-    """Arguments of the sizes, strides and devices that a graph was traced with. Floats are random; integers are zero, which is a valid index."""
+    """Arguments of the sizes, strides and devices that a graph was traced with. Floats are random; integers are zero, which is a valid index.
+    NotMeasured if one cannot be made."""
     generators = {}
 
     def number(size):
@@ -175,7 +176,7 @@ def made_up_inputs(gm):
 
 
 def is_faster(tried, best, device, seconds=0.05):
-    """Whether `tried` is faster than `best` by the margin. Both are measured in turns; the least times count."""
+    """Whether `tried` is faster than `best` by the margin. They run alternately; the minimum times are compared."""
     times = ([], [])
     end = time.perf_counter() + seconds
     for turn in range(200):
@@ -188,6 +189,7 @@ def is_faster(tried, best, device, seconds=0.05):
 
 
 def milliseconds(run, device):
+    """The time of one call of `run`, on a GPU by events."""
     if device.type == "cuda":
         start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         start.record()

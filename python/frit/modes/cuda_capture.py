@@ -2,19 +2,20 @@
 libraries. The runtime decides what is captured and when (`runtime/cuda/CudaGraphs.h`). The binding calls only `open`, `capture` and
 `replay`, so it builds against a torch without CUDA, and tests can replace this module.
 
-A call is captured after it has run on this thread, so modules are loaded and libraries have their handles. Nothing here waits for the GPU."""
+A call is captured after it has run on this thread, so modules are loaded and libraries are initialised. Nothing here waits for the GPU."""
 
 import contextlib
 import weakref
 
 import torch
 
-# Captures that failed to begin. They are kept alive, because torch's allocator may still ask them for their streams.
+# Captures that failed to begin. They stay alive, because torch's allocator may still query their streams.
 _BROKEN = []
 
 
 class Shared:
-    """The resources that graphs launched on one stream share: a capture stream, and memory, because they run one after the other."""
+    """The resources that graphs launched on one stream share: a capture stream, and memory, which they can share because they run one after
+    another."""
 
     def __init__(self):
         self.stream = torch.cuda.Stream()
@@ -29,16 +30,18 @@ class Shared:
         return self._pool
 
     def add(self, graph):
+        """Notes that a graph uses the pool."""
         self._graphs.add(graph)
 
 
 def open():
+    """The resources for the current stream's graphs; the binding calls this once per stream."""
     return Shared()
 
 
 @torch._dynamo.disable
 def capture(shared, body):
-    """Captures the launches of body(): (graph, the handle by which the driver launches it, or 0 if this torch does not provide one)."""
+    """Captures the launches of `body()`. Returns (graph, the handle with which the driver launches it, or 0 if this torch does not provide one)."""
     graph = torch.cuda.CUDAGraph()
     with _libraries_apart(), torch.cuda.stream(shared.stream):
         _begin(graph, shared)

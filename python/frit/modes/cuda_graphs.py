@@ -1,7 +1,7 @@
 """Applies the modes other than "default" to an executable: CUDA graphs (`cuda_graphs`) and measured schedules (`autotune`).
 
-Exceptions are counted by reason: calls that run without a CUDA graph (`not_captured` in an executable's counters, in `frit.explain` and in torch's
-`counters["frit"]`), and graphs whose schedules were not measured.
+Calls that run without a CUDA graph (`not_captured` in an executable's counters, in `frit.explain` and in torch's `counters["frit"]`), and graphs
+whose schedules were not measured, are counted by reason.
 """
 
 import re
@@ -13,7 +13,7 @@ from . import cuda_capture
 
 
 def apply(executable, gm, stage, settings, report, tuned):
-    """Called before the first call of an executable. `tuned`: the outcome of autotuning in words, and whether schedules were measured."""
+    """Applies the modes before the first call of an executable. `tuned`: the outcome of autotuning in words, and whether schedules were measured."""
     if settings["cuda_graphs"] and hasattr(executable, "capture_graphs"):
         executable.capture_graphs(static_inputs(gm, stage), cuda_capture, kept_results(gm, stage), kept_inputs(gm, stage))
     if tuned:
@@ -53,12 +53,13 @@ def kept_inputs(gm, stage):
 
 
 def merge_reasons(total, stats, name):
-    """Adds the counters by reason of an executable: calls without a graph (`not_captured`), graphs that serve one size only."""
+    """Adds the counters `name` of an executable to `total`, by reason: calls without a graph (`not_captured`), graphs that serve one size only."""
     for why, number in stats.get(name, {}).items():
         total[why] = total.get(why, 0) + number
 
 
 def in_bytes(count):
+    """A number of bytes as text, such as "1.5 MiB"."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.4g} {unit}"
@@ -70,9 +71,9 @@ def lines(graph):
     """The lines of `frit.explain` on CUDA graphs and autotuning."""
     if graph.get("graph_captures") or graph.get("graph_replays"):
         replays = f"{graph['graph_replays']} replays ({graph['graph_updates']} with other sizes than before)"
-        yield f"  CUDA graphs: {graph['graph_captures']} captured, {replays}, {graph['graph_evictions']} dropped"
+        yield f"  CUDA graphs: {graph['graph_captures']} captured, {replays}, {graph['graph_evictions']} evicted"
     if graph.get("graph_kept_bytes"):
-        yield f"  CUDA graphs hold {in_bytes(graph['graph_kept_bytes'])} of what forwards keep for their backwards"
+        yield f"  CUDA graphs hold {in_bytes(graph['graph_kept_bytes'])} of results that forwards save for their backwards"
     for why, graphs in sorted(graph.get("graphs_of_one_size", {}).items()):
         yield f"  {graphs} CUDA graphs for one size each: {why}"
     for why, calls in sorted(graph.get("not_captured", {}).items()):

@@ -1,1 +1,1 @@
-"""Self-contained HTML pages: drawings as inline SVG, style and script from the files beside."""
+"""Self-contained HTML pages: drawings as inline SVG, style and script from the files in this folder."""

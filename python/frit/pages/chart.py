@@ -8,7 +8,7 @@ _MOST_BLOCKS = 600
 
 
 def _stack(blocks):
-    """The lowest offset of each block where it touches no other that lives at the same time, the largest first."""
+    """(block, offset) of each block: the lowest offset at which it overlaps no block that lives at the same time; the largest are placed first."""
     placed = []
     for block in sorted(blocks, key=lambda block: (-block.bytes, block.first)):
         at = 0
@@ -22,7 +22,7 @@ def _stack(blocks):
 
 
 def memory(timeline, shown_bytes, name_of, label_of):
-    """`shown_bytes(n)`, `name_of(block)` and `label_of(step)` give the words."""
+    """The chart of a Timeline as an <svg>. `shown_bytes(n)`, `name_of(block)` and `label_of(step)` return texts."""
     steps = max(1, len(timeline.live))
     blocks = sorted((block for block in timeline.blocks if block.bytes), key=lambda block: -block.bytes)[:_MOST_BLOCKS]
     placed = _stack(blocks)

@@ -7,12 +7,13 @@ from .text import Markup, element, escape, join
 
 #: Pixels of the figure; a small graph gets less.
 _HIGHEST = 560
-#: Larger graphs are not drawn whole: the picture would help nobody.
+#: Larger graphs are not drawn, because the drawing would not be readable.
 MOST_BOXES = 1500
 
 
 class Box:
-    """A node of the drawing: `kind` is its class in the style, `share` the part of all bytes that it moves, `link` where a click leads."""
+    """A node of the drawing: `kind` is its CSS class, `share` the bytes that it moves as a fraction of the most of any node, `link` the target of a
+    click."""
 
     def __init__(self, kind, title, subtitle="", share=0.0, link=None, hover=""):
         self.kind, self.title, self.subtitle, self.share, self.link, self.hover = kind, title, subtitle, share, link, hover
@@ -71,10 +72,12 @@ def _short(text, most):
 
 
 def figure(svg):
+    """A drawing with its buttons."""
     buttons = [("+", "0.8", "zoom in"), ("−", "1.25", "zoom out"), ("1:1", "home", "readable size"), ("all", "all", "the whole graph")]
     tools = join(element("button", shown, type="button", value=value, title=what) for shown, value, what in buttons)
     return element("div", element("div", tools, class_="tools"), svg, class_="figure drawing", tabindex="0")
 
 
 def legend(entries):
+    """The legend of a drawing; `entries` are (CSS class, text)."""
     return element("div", join(Markup(f'<i class="{escape(kind)}"></i>{escape(text)}') for kind, text in entries), class_="legend")

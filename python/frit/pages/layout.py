@@ -1,4 +1,4 @@
-"""Places the nodes of a directed acyclic graph in layers: a node lies below all that it depends on, and near to them."""
+"""Places the nodes of a directed acyclic graph in layers: each node below the nodes on which it depends, and near them."""
 
 WIDTH, HEIGHT, GAP, RISE = 232, 50, 22, 44
 #: A line that passes a layer needs this much room, and a box its width.
@@ -11,7 +11,7 @@ def layers_of(count, edges):
     layer = [0] * count
     for source, target in sorted(edges, key=lambda edge: edge[1]):
         layer[target] = max(layer[target], layer[source] + 1)
-    # What nothing precedes moves down, beside its first reader.
+    # Nodes without predecessors move down, to just above their first reader.
     following = {}
     for source, target in edges:
         following.setdefault(source, []).append(target)
@@ -25,7 +25,7 @@ def layers_of(count, edges):
 def place(count, edges):
     """(positions, paths): the middle (x, y) of each node, and for each edge (from, to, the points that its line passes).
 
-    All lines from one node run together until they part, so a value that every block of a model reads is one line.
+    Lines from one node share points as far as possible, so a value that every block of a model reads is one line.
     """
     edges = sorted(set(edges))
     layer = layers_of(count, edges)
@@ -50,7 +50,7 @@ def place(count, edges):
 
 
 def _ordered(rows, parts, count, nodes):
-    """The x of each point: sweeps down and up put each point near the middle of its neighbours."""
+    """The x of each point: sweeps down and up move each point towards the mean of its neighbours."""
     above, below = [[] for _ in range(count)], [[] for _ in range(count)]
     for source, target in parts:
         above[target].append(source)
@@ -71,7 +71,7 @@ def _ordered(rows, parts, count, nodes):
 
 
 def _pack(row, x, nodes):
-    """Moves the points of a row apart where they overlap, around the middle of where they want to be."""
+    """Moves the points of a row apart where they overlap, without moving their mean."""
     if not row:
         return
     half = [(WIDTH + GAP) / 2 if point < nodes else (_PASSING + _LINE_GAP) / 2 for point in row]

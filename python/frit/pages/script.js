@@ -1,11 +1,11 @@
-// Zoom and pan of the drawings, sorting of tables, and opening of what a link leads to. Without it the page is complete, only still.
+// Zooms and pans the drawings, sorts tables, and opens the target of a link. Without the script the page is complete but static.
 document.querySelectorAll(".drawing").forEach(function (figure) {
   const svg = figure.querySelector("svg");
   const whole = svg.viewBox.baseVal;
   const home = [whole.x, whole.y, whole.width, whole.height];
   let box = first(), held = null, moved = false;
   function first() {
-    // Readable text first: a large graph begins at its first step instead of shrinking to fit.
+    // A large graph begins at its first step, in readable size, instead of shrinking to fit.
     const seen = Math.max(1, svg.clientWidth), width = home[2] < 1.3 * seen ? Math.max(home[2], seen) : seen;
     const height = width * svg.clientHeight / seen;
     const middle = home[2] > width ? Number(svg.dataset.x) : home[0] + home[2] / 2;

@@ -1,4 +1,4 @@
-"""Small pieces of HTML. Whatever is not made by `Markup` is escaped: names, paths and code come from users."""
+"""Functions that write HTML. Text that is not Markup is escaped, because names, paths and code come from users."""
 
 import html
 import os
@@ -13,6 +13,7 @@ BREAK = Markup("<br>")
 
 
 def escape(value):
+    """The value as Markup, escaped unless it is Markup already."""
     return value if isinstance(value, Markup) else Markup(html.escape(str(value), quote=True))
 
 
@@ -23,11 +24,12 @@ def element(name, *content, **attributes):
 
 
 def join(parts, between=""):
+    """The parts, escaped, with `between` between them."""
     return Markup(escape(between).join(escape(part) for part in parts))
 
 
 def table(head, rows, **attributes):
-    """A table; a number at the start of a cell's tuple, as (12, "12 KiB"), is what the cell sorts by."""
+    """A table. A cell that is a tuple, as (12, "12 KiB"), is sorted by the number and shows the text."""
     cells = [element("tr", *(element("th", title) for title in head))]
     for row in rows:
         cells.append(element("tr", *(_cell(value) for value in row)))
@@ -41,15 +43,17 @@ def _cell(value):
 
 
 def code(text):
+    """A block of code."""
     return element("pre", element("code", text))
 
 
 def folded(title, *content, **attributes):
+    """Content that is shown after a click on the title."""
     return element("details", element("summary", title), *content, **attributes)
 
 
 def page(title, body):
-    """A whole document with the style and the script in it."""
+    """A complete document, with style and script inline."""
     parts = {}
     for name in ("page.html", "style.css", "script.js"):
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), name), encoding="utf-8") as file:

@@ -1,8 +1,8 @@
 """`frit bisect script.py`: finds the graph that differs from ATen, the operator, the responsible pass, and the smallest failing graph.
 
 The script runs once, verified, in a process of its own; the first difference leaves a folder with the arguments. From then on only that graph is
-compiled: first with each pass off in turn, then smaller and smaller, with ATen's values in place of the operators cut off. The result is
-a folder as of any failure (`frit.verify.repro`).
+compiled: first with each pass off in turn, then smaller and smaller, with ATen's values in place of the removed operators. The result is
+a folder like that of any failure (`frit.verify.repro`).
 """
 
 import os
@@ -33,7 +33,7 @@ SWITCHES = {
     "approximation": {"numerics": "eager"},
     "random": {"random": "torch"},
 }
-#: `numerics="eager"` also keeps the program's order of dims, and all products with ATen, so without approximation those do not change either.
+#: The switch of a pass that also switches off others: `numerics="eager"` keeps the program's order of dims and leaves all products to ATen.
 _ALSO_WITHOUT = {"approximation": ("layout", "product")}
 _MOST_TRIES = 80
 
@@ -44,9 +44,9 @@ def of_script(script, arguments, calls, out, say=print):
         return of_program(load(script), out, say)
     folder = out or tempfile.mkdtemp(prefix="frit-bisect-")
     os.makedirs(folder, exist_ok=True)
-    asked = {"FRIT_VERIFY": str(calls), "FRIT_VERIFY_ACTION": "raise", "FRIT_REPRO_DIR": folder, "FRIT_REPRO_DATA": "1"}
+    variables = {"FRIT_VERIFY": str(calls), "FRIT_VERIFY_ACTION": "raise", "FRIT_REPRO_DIR": folder, "FRIT_REPRO_DATA": "1"}
     before = set(os.listdir(folder))
-    done = subprocess.run([sys.executable, script, *arguments], env={**os.environ, **asked}, stderr=subprocess.PIPE, text=True, errors="replace")
+    done = subprocess.run([sys.executable, script, *arguments], env={**os.environ, **variables}, stderr=subprocess.PIPE, text=True, errors="replace")
     left = sorted(set(os.listdir(folder)) - before, key=lambda name: os.stat(os.path.join(folder, name)).st_mtime)
     found = [name for name in left if name.startswith("VerifyError-")]
     if found:
@@ -55,13 +55,14 @@ def of_script(script, arguments, calls, out, say=print):
         say(f"{script}: no difference in the first {calls} calls of each graph")
         return 0
     sys.stderr.write(done.stderr[-4000:])
-    how = f"died by signal {-done.returncode}" if done.returncode < 0 else f"ended with status {done.returncode}"
+    how = f"was killed by signal {-done.returncode}" if done.returncode < 0 else f"ended with status {done.returncode}"
     say(f"{script}: it {how}, not because of a difference" + "".join(f"\nto repeat it: python {os.path.join(folder, name, 'repro.py')}" for name in left))
     return 2
 
 
 def of_program(program, out=None, say=print):
-    """The same for the graph of a repro.py."""
+    """Bisects the graph of a repro.py (`replay.program.Program`). The exit status: 1 if a difference was found, 0 if none was, 2 if the graph fails
+    in another way."""
     gm, _, settings = program.graph()
     settings = {**settings, "repro_data": True, "repro_dir": out or os.path.dirname(program.folder)}
     case = Case(gm, program.arguments(), settings, program.stage, program.module.SEED, program.expected)
@@ -72,7 +73,7 @@ def of_program(program, out=None, say=print):
         say(f"{program.folder}: the graph of {nodes} operators fails in another way: {error}")
         return 2
     if not found:
-        say(f"{program.folder}: alone, the graph of {nodes} operators agrees with ATen: what differs hangs on what ran before it, or on the data")
+        say(f"{program.folder}: alone, the graph of {nodes} operators agrees with ATen: the difference depends on what ran before it, or on the data")
         return 0
     place = locate.first(case.check(), found, case.arguments)
     say(f"graph: {program.folder}, {nodes} operators")
@@ -96,7 +97,7 @@ def of_program(program, out=None, say=print):
             culprits.extend([] if wrong or said_by_other else [name])
             say(f"without {name}: {'still wrong' if wrong else 'right'}{f', and without it {also}s are not changed' if said_by_other else ''}")
     if culprits:
-        say(f"the difference takes: {', '.join(culprits)}")
+        say(f"the difference needs: {', '.join(culprits)}")
     elif undecided:
         say(f"no other pass than {', '.join(undecided)} can make the difference: it is in one of them, or in the rule or the kernel of an operator")
     else:
@@ -113,12 +114,12 @@ def of_program(program, out=None, say=print):
 
 
 def _retries(report):
-    """What a compilation left out because it failed with it -> the reason."""
+    """The parts of frit that were switched off after a failure -> the reason."""
     return {retry["without"]: retry["because"] for retry in report.get("retries", ())}
 
 
 class Undecided(Exception):
-    """A compilation or a call that fails for another reason than the one looked for is neither right nor wrong."""
+    """Raised if a compilation or a call fails for another reason than the one that is searched: it is neither right nor wrong."""
 
     def __init__(self, error):
         super().__init__(f"{type(error).__name__}: {(str(error).splitlines() or [''])[0]}")
@@ -131,9 +132,10 @@ class Case:
         self.gm, self.arguments, self.stage, self.seed, self._expected = gm, arguments, stage, seed, expected
         self._settings = {**settings, "cache": False, "verify": 0, "autotune": False, "cuda_graphs": False, "dump_dir": ""}
         self._report = {}
-        self._raises = False  # whether the failure is that the call raises an error
+        self._raises = False  # whether the failure is an error that the call raises
 
     def check(self):
+        """The Check that compares calls of this graph with ATen."""
         return self._check(self.gm, self._settings, self._devices(), self._report)
 
     def _check(self, gm, settings, devices, report):
@@ -143,8 +145,8 @@ class Case:
         return list(dict.fromkeys(x.device for x in self.arguments if isinstance(x, torch.Tensor)))
 
     def differences(self, changed=None, gm=None, arguments=None):
-        """The differences of this graph, or of another one with its arguments. If a CompileError is the failure, its recurrence counts as one; any
-        other failure is Undecided."""
+        """The differences of this graph, or of another one with its arguments. The expected failure of a compilation counts as a difference; any
+        other failure raises Undecided."""
         settings = {**self._settings, **(changed or {})}
         if gm is not None:
             settings = {**settings_of_part(settings), "fallback": settings["fallback"]}
@@ -202,7 +204,7 @@ class Case:
         return {**seen, **dict(zip(placeholders, self.arguments))}
 
     def _starts(self, place, found):
-        """Lists of results with which to begin, the shortest first."""
+        """The lists of results from which the search starts, the shortest first."""
         results = self.check()._result_nodes()
         if place.node is not None and place.node.op == "call_function":
             yield [place.node]
@@ -228,7 +230,7 @@ class Case:
             if best is None and not inputs:
                 return None
             distance *= 2
-        # Then turn one value after the other into an argument, from the results backwards.
+        # Then turn one value after another into an argument, from the results backwards.
         for node in reversed(list(self.gm.graph.nodes)):
             if node in cuttable and node not in inputs and node in locate.ancestors(results, inputs) and node.op == "call_function":
                 smaller = self._wrong(results, inputs | {node}, values)
@@ -238,7 +240,8 @@ class Case:
 
     @staticmethod
     def _beyond(results, cuttable, distance):
-        """The values `distance` steps before the results. Where one cannot become an argument, the nearest ones before it that can."""
+        """The values `distance` steps before the results. A value that cannot become an argument is replaced by the nearest ones before it that
+        can."""
         inputs, front, seen = set(), set(results), set(results)
         while front:
             following = set()

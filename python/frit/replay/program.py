@@ -1,4 +1,4 @@
-"""The graph of a repro.py as a program, which can be compiled and called again, verified."""
+"""The graph of a repro.py as a program that is compiled and called again, with verification."""
 
 import importlib.util
 import os
@@ -26,7 +26,7 @@ class Program:
         self.folder = os.path.dirname(os.path.abspath(module.__file__))
 
     def graph(self):
-        """(GraphModule with fake values, the fake arguments, options with the present names of its sizes)."""
+        """(GraphModule with fake values, the fake arguments, options in terms of the present names of sizes)."""
         gm, fakes, names = words.traced(self.module)
         requests = re.sub(r"(?<=%)\w+", lambda name: names.get(name[0], name[0]), self.settings.get("symbol_buckets", ""))
         return gm, fakes, {**self.settings, "symbol_buckets": requests, "symbol_names": {}, **AGAIN}
@@ -46,7 +46,7 @@ class Program:
         try:
             return run(self.arguments())
         except VerifyError as error:
-            # That ATen takes a call that frit refuses is a difference; the failure to repeat is the refusal.
+            # If frit refuses a call that ATen runs, that is a difference too; the failure to repeat is the refusal.
             if type(error.__cause__).__name__ == self.expected:
                 raise error.__cause__ from None
             raise

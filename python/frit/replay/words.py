@@ -1,4 +1,4 @@
-"""The functions that a repro.py uses (`tensor`, `size`, `constant`, `put`), and its graph and arguments made from them."""
+"""The functions that a repro.py calls (`tensor`, `size`, `constant`, `put`), and the graph and arguments that are made from a script."""
 
 import functools
 import re
@@ -8,20 +8,23 @@ import torch
 _FRAME = re.compile(r' *File "(?P<file>[^"]+)", line .*\n(?:    .*\n?)?')
 
 
-class tensor:  # noqa: N801 (a word of the scripts)
-    """A strided tensor without its data. Sizes, strides and offset in elements, as numbers or expressions of symbols."""
+class tensor:  # noqa: N801 (called in scripts)
+    """The description of a strided tensor, without data. Sizes, strides and offset are in elements, as numbers or expressions of symbols. `low` and
+    `high`: the range of integers; `storage`: the number of a storage that several tensors share; `bytes`: its size."""
 
     def __init__(self, sizes, strides, offset, dtype, device="cpu", requires_grad=False, conj=False, neg=False, low=0, high=1, storage=None, bytes=None):
         self.sizes, self.strides, self.offset, self.dtype, self.device = sizes, strides, offset, dtype, device
         self.requires_grad, self.conj, self.neg, self.low, self.high, self.storage, self.bytes = requires_grad, conj, neg, low, high, storage, bytes
 
     def fake(self, values):
+        """The tensor under a fake mode; `values`: name of a symbol -> its SymInt."""
         sizes, strides = ([_evaluate(x, values) for x in numbers] for numbers in (self.sizes, self.strides))
         span = _evaluate(self.offset, values) + 1 + sum((n - 1) * s for n, s in zip(sizes, strides))
         memory = torch.empty((torch.sym_max(span, 0),), dtype=self.dtype, device=self.device)
         return torch.as_strided(memory, sizes, strides, _evaluate(self.offset, values)).requires_grad_(self.requires_grad)
 
     def made(self, values=None, number=0, storages=None):
+        """A real tensor with random data. `values`: name of a symbol -> number; `number` seeds the data; `storages`: the shared storages so far."""
         sizes, strides = ([int(_evaluate(x, values or {})) for x in numbers] for numbers in (self.sizes, self.strides))
         offset = int(_evaluate(self.offset, values or {}))
         span = offset + 1 + sum((n - 1) * s for n, s in zip(sizes, strides)) if 0 not in sizes else offset

@@ -1,4 +1,4 @@
-"""Collects what is known of each graph as it is compiled, and what its executable counted afterwards."""
+"""Collects the report of each graph as it is compiled, and the counts of its executable afterwards."""
 
 import json
 import os
@@ -10,7 +10,8 @@ from .counts import COUNTED, GRAPHS
 
 
 class Collected:
-    """`observe` is called for each compiled graph, `finish` once after the calls. `folder`: where the compiler dumps its stages."""
+    """The graphs of a run: `observe` is called for each compiled graph, `finish` once after the calls. `folder`: where the compiler dumps its
+    stages."""
 
     def __init__(self, folder):
         self.graphs = []
@@ -19,6 +20,7 @@ class Collected:
         self._executables = []
 
     def observe(self, name, stage, captured, report, executable):
+        """An observer of the backend: adds a graph."""
         self._executables.append(executable)
         anatomy = self._anatomy(name, captured)
         self.anatomies.append(anatomy)
@@ -57,7 +59,7 @@ def breaks_of(gm):
 
 
 def graph_entry(name, stage, nodes, report, anatomy, python_steps=()):
-    """What an Explanation holds of a graph; `python_steps` are (name, reason)."""
+    """The entry of a graph in an Explanation, a dict; `python_steps` are (name, reason)."""
     graph = {
         "name": name,
         "stage": stage,

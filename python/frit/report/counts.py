@@ -1,4 +1,4 @@
-"""`frit.counts()`: what ran since the last reset."""
+"""`frit.counts()`: counts of calls, launches, buckets and CUDA graphs since the last reset."""
 
 import json
 
@@ -23,7 +23,7 @@ _SUMMED = ("calls", "kernel_launches", "aten_calls", "own_products", "own_attent
 
 
 def counts():
-    """What ran since the last reset, summed over all live graphs; also in torch's counters["frit"]."""
+    """Counts since the last reset, summed over all live graphs, as a dict; some are also in torch's counters["frit"] afterwards."""
     total = dict.fromkeys(_SUMMED, 0)
     each, without_graph, of_one_size = {}, {}, {}
     for reference, report in backend._EXECUTABLES:

@@ -1,15 +1,15 @@
-"""What could be better about a compiled graph, one sentence each: the finding with its number, the cause, and what to do."""
+"""Hints on how to make a compiled graph faster: one sentence each, with the finding and its number, the cause, and what to do."""
 
 import collections
 
 from ..modes.cuda_graphs import in_bytes
 from ..sizes.buckets import waste
 
-#: Reasons of calls that are no loss: a library has a faster kernel than a compiler.
+#: The reason of calls that need no hint: the library has a faster kernel than a compiler would generate.
 _LIBRARY = "a library has the kernel"
-#: Waste by padding that is worth a sentence, in percent.
+#: The waste by padding, in percent, above which there is a hint.
 _MUCH_WASTE = 25
-#: A graph that moves more than this times what it must.
+#: The ratio of the bytes that a graph moves to those that it must move, above which there is a hint.
 _MUCH_TRAFFIC = 3
 
 
@@ -33,7 +33,7 @@ def of_graph(graph, anatomy):
 
 
 def _copies(anatomy):
-    """Kernels that compute nothing: a value is laid out anew."""
+    """Kernels that only copy a value to another layout."""
     traffic = anatomy.traffic
     readers = {}
     for step in traffic.steps:
@@ -49,7 +49,7 @@ def _copies(anatomy):
         total = in_bytes(sum(step.bytes for step in steps))
         lines = list(dict.fromkeys(step.source for step in steps if step.source))
         head = f"{len(steps)} {'copy moves' if len(steps) == 1 else 'copies move'} {total} a call"
-        yield f"{head} because {reader} wants another layout than the value has{_at(lines)}"
+        yield f"{head} because {reader} needs another layout than the value has{_at(lines)}"
 
 
 def _at(lines):

@@ -21,6 +21,7 @@ def write(explanation, path, note=""):
 
 
 def text_of(explanation, note=""):
+    """The page of an Explanation as HTML text."""
     device = explanation.machine()
     sections = [_graph(number, graph, anatomy, device) for number, (graph, anatomy) in enumerate(explanation.each())]
     found = explanation.hints
@@ -157,7 +158,7 @@ def _drawing(number, anatomy):
 
 
 def _inputs(anatomy):
-    """(register -> name of the arguments that get a box, step -> names of those that only it reads and that are shown in it)."""
+    """(register -> name of each argument that gets a box, step -> names of the arguments that only this step reads, which are shown in its box)."""
     traffic = anatomy.traffic
     readers = collections.defaultdict(list)
     for step in traffic.steps:
@@ -192,7 +193,7 @@ def _memory(anatomy):
 
     chart = memory(line, in_bytes, lambda block: anatomy.traffic.describe(block.tensor), label)
     words = legend([("block", "temporary"), ("kept", "result, kept by the caller")])
-    text = element("p", "Beyond the arguments, without what a library uses inside of a call.", class_="small soft")
+    text = element("p", "Beyond the arguments, without memory that a library uses inside a call.", class_="small soft")
     return join([element("h3", "Memory over the plan"), words, element("div", chart, class_="figure"), text])
 
 

@@ -1,7 +1,7 @@
 """Dynamo's limits of recompilations: beyond them a function runs without frit. One warning says so, counts it, and gives the remedy.
 
-torch gives its own warning, in the log of a module of its own and without a remedy; a program that silences torch's logs sees nothing. The function
-that torch asks whether a limit is exceeded is wrapped, so that frit knows in any case.
+torch's own warning names no remedy, and a program that silences torch's logs does not see it. So this module wraps the function with which torch
+tests whether a limit is exceeded.
 """
 
 import functools
@@ -17,7 +17,7 @@ from ..logs import log
 
 
 def _is_ours():
-    """Whether frit has compiled the function that Dynamo looks at."""
+    """Whether frit has compiled the function that Dynamo is processing."""
     number = _backend.number_of_function()
     return number is not None and number in _backend._FUNCTIONS
 
@@ -58,7 +58,7 @@ def note(code, reason, limit):
 
 
 def _with_remedy(record):
-    """TORCH_LOGS=recompiles: adds to torch's lines what to do."""
+    """A filter of the log records of TORCH_LOGS=recompiles: adds the remedy to torch's text."""
     if _is_ours() and "frit: " not in str(record.msg):
         text = record.getMessage()
         reason = next((line.strip().removeprefix("- ") for line in text.splitlines() if line.strip().startswith("- ")), "")

@@ -1,6 +1,6 @@
 """`FRIT_REPORT=folder`: a page for each function that a program compiles, and an index, written when the program ends.
 
-What was compiled is kept until then, so memory that a program would have released by `torch.compiler.reset()` stays in use.
+Compiled functions stay in memory until then, also those that `torch.compiler.reset()` would have released.
 """
 
 import atexit
@@ -31,7 +31,7 @@ class Program:
         self.folder = os.path.join(folder, f"rank{rank}") if rank else folder
         self.process = os.getpid()
         self.temporary = tempfile.TemporaryDirectory(prefix="frit-report-")
-        self.functions = {}  # (Dynamo's number, name, file, line) -> Function; the number alone begins again after a reset
+        self.functions = {}  # (Dynamo's number, name, file, line) -> Function; numbers start again after a reset
         self.current = {}  # Dynamo's number -> Function
         self.last = None
 
@@ -44,12 +44,14 @@ class Program:
         self.last = self.current[number] = self.functions[number, *place]
         return self.last
 
-    def observe(self, *what):
+    def observe(self, *graph):
+        """An observer of the backend: adds a graph to the function that Dynamo compiles."""
         found = self.current.get(_backend.number_of_function(), self.last)
         if found:
-            found.collected.observe(*what)
+            found.collected.observe(*graph)
 
     def finish(self):
+        """Writes the pages, in the process that compiled the functions."""
         if os.getpid() != self.process:
             return
         try:
@@ -86,6 +88,7 @@ class Function:
 
 
 def programs():
+    """The Programs of this process, one for each folder."""
     return list(_PROGRAMS.values())
 
 
@@ -104,7 +107,7 @@ def collect(gm, settings):
 
 def _place(gm):
     """(name, file, line) of the function that Dynamo compiles: the outermost frame of any node."""
-    # A wrapper for arguments in lists has no graph of its own.
+    # If arguments come in lists, `gm` is a wrapper whose attribute `gm` has the graph.
     for node in getattr(getattr(gm, "gm", gm), "graph", torch.fx.Graph()).nodes:
         found = re.search(r'File "([^"]+)", line (\d+), in (\S+)', node.meta.get("stack_trace") or node.stack_trace or "")
         if found:

@@ -1,6 +1,6 @@
 """Explains why Dynamo recompiled a function.
 
-frit compiles each graph once, for all sizes. The remaining recompilations are requested by Dynamo before any backend is called: it guards sizes 0
+frit compiles each graph once, for all sizes. Dynamo causes the remaining recompilations before any backend is called: it guards sizes 0
 and 1, sizes that were equal by chance, declared ranges and the program's own conditions. torch reports the failed guard; this module translates it
 to the input, the source line and what to do.
 """
@@ -35,6 +35,7 @@ class Recompile:
         return f"recompiled {self.function} ({self.source}): {self.reason}; {self.remedy}"
 
     def to_dict(self):
+        """The fields as a dict."""
         return asdict(self)
 
 
@@ -64,11 +65,11 @@ def _classify(guard, condition, source, sizes):
         of, was, now = f"{mismatch['of']}[{mismatch['dim']}]", int(mismatch["was"]), int(mismatch["now"])
         small = was if was in (0, 1) else now if now in (0, 1) else None
         if small is not None:
-            return _zero_one(of, small, f"{of} is {now}, a graph is kept for {was}")
+            return _zero_one(of, small, f"{of} is {now}, an earlier graph is for {was}")
         return (
             "static",
             of,
-            f"{of} was {was} in the first call and taken for constant, now it is {now}",
+            f"{of} was {was} in the first call and treated as constant, now it is {now}",
             f"call {_mark(of)} before the first call, or compile with dynamic=True",
         )
     found = [f"{m['of']}[{m['dim']}]" for m in _SIZE.finditer(condition)]
@@ -77,14 +78,14 @@ def _classify(guard, condition, source, sizes):
         return (
             "duck",
             of,
-            f"{condition} held by chance in an earlier call and was taken for a rule",
+            f"{condition} held by chance in an earlier call and was assumed from then on",
             "begin with a batch in which neither the samples nor the offsets are as many as another size",
         )
     if "duck sizing" in guard:
         return (
             "duck",
             of,
-            f"{' and '.join(found)} were equal by chance in an earlier call and taken for one size",
+            f"{' and '.join(found)} were equal by chance in an earlier call and treated as one size",
             f"call {' and '.join(_mark(name) for name in found)} before the first call: marked sizes are told apart",
         )
     multiple = _MULTIPLE.search(condition)
@@ -100,10 +101,10 @@ def _classify(guard, condition, source, sizes):
         return (
             "integer",
             of,
-            f"{of} was {integer['was']} and taken for constant",
+            f"{of} was {integer['was']} and treated as constant",
             "compile with dynamic=True, or pass it as a tensor",
         )
-    return "other", "", condition, "it is no matter of sizes"
+    return "other", "", condition, "it does not concern sizes"
 
 
 def _zero_one(of, size, reason):
@@ -139,7 +140,7 @@ def _multiple(guard, of, by, condition, source):
         return (
             "alignment",
             of,
-            f"attention on CUDA wants {of} to be a multiple of {by}, and one graph each is kept for sizes that are and are not",
+            f"attention on CUDA requires {of} to be a multiple of {by}, so there is one graph for sizes that are and one for sizes that are not",
             f"pad the sequence to a multiple of {by} (tokenizers: pad_to_multiple_of={by})",
         )
     return _program(of, condition, source)
@@ -149,8 +150,8 @@ def _program(of, condition, source):
     return (
         "condition",
         of,
-        f"the program asks whether {condition}",
-        f"each answer has a graph; compute both and choose with torch.where, or take the condition out of the program ({source})",
+        f"the program branches on {condition}",
+        f"each outcome has a graph; compute both and choose with torch.where, or remove the condition from the program ({source})",
     )
 
 
@@ -176,7 +177,7 @@ class Watch:
 
     @staticmethod
     def _best(metric, guard_failures, failed, sizes):
-        """The guards of all graphs so far have failed; reports the reason of the most general graph."""
+        """The Recompile of the most general graph; the guards of all graphs so far have failed."""
         definition = f"{os.path.basename(metric.co_filename or '?')}:{metric.co_firstlineno} in {metric.co_name}"
         reasons = [metric.recompile_reason]
         for code, texts in guard_failures.items():

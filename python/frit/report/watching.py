@@ -1,6 +1,6 @@
-"""Shows each graph where torch's users look: TORCH_LOGS, TORCH_COMPILE_DEBUG, the log of `tlparse`, and the pages of FRIT_REPORT.
+"""Shows each graph in torch's logs (TORCH_LOGS), TORCH_COMPILE_DEBUG, the log of `tlparse`, and the pages of FRIT_REPORT.
 
-Every first compilation imports this module. What reads artifacts and makes pages is imported where something is shown.
+Every first compilation imports this module, so modules that read artifacts and write pages are imported only if something is shown.
 """
 
 import functools
@@ -39,7 +39,8 @@ def prepare(gm, settings):
 
 
 def _writable(folder):
-    """The folder, or "" with a warning if FRIT_DUMP names one that cannot be written; that of an option is the compiler's error."""
+    """The folder, or "" with a warning if FRIT_DUMP names one that cannot be written. The compiler raises an error for a folder that an option
+    names."""
     if folder and folder == os.environ.get("FRIT_DUMP"):
         try:
             os.makedirs(folder, exist_ok=True)
@@ -55,7 +56,7 @@ def _is_shown():
 
 
 def _observe_if(shown):
-    """Observes graphs only while something of them is shown: AOTAutograd's results are not stored for graphs that are observed."""
+    """Observes graphs only while something is shown, because AOTAutograd's results are not stored for observed graphs."""
     if shown and _observe not in _backend._OBSERVERS:
         _backend._OBSERVERS.append(_observe)
     elif not shown and _observe in _backend._OBSERVERS:
@@ -110,7 +111,7 @@ def output_code(name, anatomy):
 
 
 def _trace(name, entry, anatomy):
-    """Files of `tlparse`: the report, the stages of the graph, and the kernels with LLVM's IR or PTX."""
+    """Writes the files of `tlparse`: the report, the stages of the graph, and the kernels with LLVM's IR or PTX."""
     texts = {"report": json.dumps(entry)}
     if anatomy:
         texts.update({title.replace(" ", "_"): text for title, text in anatomy.stages})

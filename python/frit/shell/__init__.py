@@ -1,1 +1,1 @@
-"""The commands of `frit` that look at artifacts: report, inspect and bench."""
+"""The commands of `frit` that read artifacts: report, inspect and bench."""

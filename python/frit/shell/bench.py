@@ -19,12 +19,12 @@ _PERCENTILES = (50, 90, 95, 99)
 
 
 def parse_input(text):
-    """(name or "", sizes, dtype or "") of an --input, as ids=4x64xi64, 4x64 or f32 (a tensor without dimensions)."""
+    """(name or "", sizes, dtype or "") of an --input such as ids=4x64xi64, 4x64 or f32 (a tensor without dimensions); OptionError if malformed."""
     name, _, form = text.rpartition("=")
     parts = form.split("x") if form else []
     dtype = parts.pop() if parts and not parts[-1].isdecimal() else ""
     if form.endswith("x") or (dtype and dtype not in _DTYPES) or not all(part.isdecimal() for part in parts) or not form:
-        raise OptionError(f"frit bench: --input={text!r} is no form like ids=4x64xi64; types: {', '.join(_DTYPES)}")
+        raise OptionError(f"frit bench: --input={text!r} is not of the form ids=4x64xi64; types: {', '.join(_DTYPES)}")
     return name, [int(part) for part in parts], dtype
 
 
@@ -35,7 +35,7 @@ def _random(value, sizes, dtype):
     if dtype == torch.bool:
         return torch.randint(0, 2, sizes, device=value.device or "cpu", dtype=dtype)
     if not (dtype.is_floating_point or dtype.is_complex):
-        # Numbers that are indices are small in any model.
+        # 0 and 1 are valid indices in almost any model.
         return torch.randint(0, 2, sizes, device=value.device or "cpu").to(dtype)
     return torch.randn(sizes, device=value.device or "cpu").to(dtype)
 
@@ -106,6 +106,7 @@ def step_times(model, inputs, calls, traffic, target):
 
 
 def run(path, given, iterations, warmup, as_json, allow_host_code):
+    """Measures the model and prints the result; returns the exit status."""
     from ..loading import load
 
     if iterations < 1 or warmup < 0:

@@ -1,4 +1,4 @@
-"""`frit inspect model.frit`: sections, inputs, weights, guards, kernels and steps of an artifact, as text or JSON. Nothing in it is run."""
+"""`frit inspect model.frit`: prints sections, inputs, weights, guards, kernels and steps of an artifact, as text or JSON. Nothing in it is run."""
 
 import collections
 import json
@@ -12,7 +12,7 @@ from ..modes.cuda_graphs import in_bytes
 
 
 def examine(path, symbols=None):
-    """What `frit inspect --json` prints."""
+    """The content of an artifact as a dict, as `frit inspect --json` prints it."""
     artifact = read_file(path)
     return {
         "file": path,
@@ -86,6 +86,7 @@ def _step(traffic, action):
 
 
 def lines(found, steps=False):
+    """The text of `frit inspect`, line by line; `found` is the result of `examine`."""
     yield f"{found['file']}: graph '{found['graph']}', format {found['format']}, by {found['producer']}"
     yield "\nsections"
     for one in found["sections"]:
@@ -128,6 +129,7 @@ def _plan_lines(plan, steps):
 
 
 def run(path, as_json, steps, sizes):
+    """Prints the artifact; returns the exit status."""
     found = examine(path, sizes)
     print(json.dumps(found, indent=1) if as_json else "\n".join(lines(found, steps)))
     return 0

@@ -19,12 +19,12 @@ def graph_folders(path):
     inner = [os.path.join(path, name) for name in sorted(os.listdir(path))]
     found = [folder for folder in inner if os.path.isdir(folder) and any(name.endswith(".frit") for name in os.listdir(folder))]
     if not found:
-        raise FritError(f"{path} holds no graph; name a .frit file, or a folder that FRIT_DUMP or frit-compile --dump wrote")
+        raise FritError(f"{path} has no graph; name a .frit file, or a folder that FRIT_DUMP or frit-compile --dump wrote")
     return found
 
 
 def explanation_of(path):
-    """The Explanation of what is stored; nothing is run, so it has no counts of calls."""
+    """The Explanation of a file or a dump; nothing is run, so it has no counts of calls."""
     anatomies, graphs = [], []
     for folder in graph_folders(path):
         anatomy = of_path(folder)
@@ -44,7 +44,7 @@ def _compiled(path, words, folder):
 
 
 def run(path, out, words=()):
-    """`words`: more arguments of frit-compile, for an exported program."""
+    """Writes the page and prints its path; `words` are more arguments of frit-compile, for an exported program. Returns the exit status."""
     out = out or os.path.splitext(os.path.normpath(path))[0] + ".html"
     if not path.endswith((".pt2", ".json", ".mlir")):
         if words:

@@ -2,8 +2,8 @@
 
 `options={"buckets": {"x[0]": [8, 16, 32], "input_ids[1]": "ramp"}}`. The compiler knows sizes by torch's symbols, whose names are
 hashes; this module looks the keys up among the sources that Dynamo recorded for the graph's inputs. An invalid key is an error that lists the
-valid ones. A key of a size that is static in this graph is allowed: with automatic dynamic shapes the first graph is static, and after a graph
-break an argument belongs to the graph that uses it.
+valid ones. A key of a size that is static in this graph is allowed, because with automatic dynamic shapes the first graph is static. So is a key of
+another graph's argument: after a graph break an argument belongs to the graph that uses it.
 """
 
 import json
@@ -17,12 +17,13 @@ from ..options import AFTERWARDS
 
 _DIMENSION = re.compile(r"^(?P<of>.+)\[(?P<dim>-?\d+)\]$")
 
-# The keys that some graph had, by `buckets` option: later graphs of the program need not have them.
-_MET = {}
+# `buckets` option -> the keys that some graph had; later graphs of the program need not have them.
+_SEEN_KEYS = {}
 
 
 def resolve(settings, gm, example_inputs):
-    """`settings` with the bucket lists by symbol, and the user's names of each symbol, for a Dynamo graph."""
+    """`settings` with the bucket lists by symbol (`symbol_buckets`) and the user's names of each symbol (`symbol_names`), for a Dynamo graph.
+    OptionError for an invalid key, or for two keys of one size that differ."""
     if not hasattr(gm, "graph"):
         return {**settings, "symbol_buckets": "", "symbol_names": {}}
     sizes, names = _sizes_by_name(gm, example_inputs), names_of(gm, example_inputs)
@@ -45,7 +46,7 @@ _NOT_FOR_THE_COMPILER = frozenset(("buckets", "symbol_names", *AFTERWARDS))
 
 
 def for_compiler(settings):
-    """Settings without the user's names of sizes, which the compiler does not need and which must not change a cache key."""
+    """The settings that the compiler needs. The others, such as the user's names of sizes, must not change a cache key."""
     return {key: value for key, value in settings.items() if key not in _NOT_FOR_THE_COMPILER}
 
 
@@ -55,17 +56,17 @@ def _text(value):
 
 def _find(key, sizes, option, names):
     """The symbol (str) or constant that a key names; None if the key belongs to another graph."""
-    met = _MET.setdefault(json.dumps({k: _text(v) for k, v in option.items()}), set())
+    seen = _SEEN_KEYS.setdefault(json.dumps({k: _text(v) for k, v in option.items()}), set())
     dimension = _DIMENSION.match(key)
     plain = f"{dimension['of']}[{int(dimension['dim'])}]" if dimension else key
     if plain in sizes:
-        met.add(key)
+        seen.add(key)
         size = sizes[plain]
         if isinstance(size, tuple):
             raise OptionError(f"frit: {key!r} is {size[0]}, which follows from other sizes; give buckets to those: {_known(sizes)}")
         return size
     known_tensor = dimension and any(name.startswith(f"{dimension['of']}[") for name in sizes)
-    if not known_tensor and (key in met or (dimension["of"] if dimension else key) in _variables_of_frame()):
+    if not known_tensor and (key in seen or (dimension["of"] if dimension else key) in _variables_of_frame()):
         return None
     if key in names or re.fullmatch(r"[su]\d+", key):
         raise OptionError(f"frit: {key!r} is torch's name of a size, which changes with the program; known: {_known(sizes)}")
@@ -83,7 +84,7 @@ def _sizes_by_name(gm, example_inputs):
 
 
 def names_of(gm, example_inputs):
-    """Symbol -> the names of the sizes that it is."""
+    """Symbol -> the names of the sizes that have this symbol."""
     names = {}
     for name, size in _sizes_by_name(gm, example_inputs).items():
         if isinstance(size, str):
@@ -109,7 +110,7 @@ def _sizes(gm, example_inputs):
         source = getattr(node.meta.get("grapharg"), "source", None)
         name = readable(source.name if source is not None else node.name)
         if isinstance(value, torch.Tensor):
-            # A ragged dimension has no one size: the rows of all samples together do.
+            # A ragged dimension has no single size; the rows of all samples together have one.
             ragged = value._ragged_idx if value.layout is torch.jagged else None
             for dim, size in enumerate(value.shape):
                 if dim == ragged:
@@ -154,7 +155,7 @@ def _variables_of_frame():
 
 
 def smallest_bucket(asked, size):
-    """The smallest bucket of a list, "ramp" or "off" that is not below a size; None if the list ends before it."""
+    """The bucket of a size under a list, "ramp" or "off"; None if the size is above the last entry of the list."""
     if asked == "off":
         return size
     if asked != "ramp":
@@ -165,9 +166,10 @@ def smallest_bucket(asked, size):
 
 
 def waste(entry):
-    """The percentage of bucket sizes that is padding, over the calls so far."""
+    """The padding as a percentage of the bucket sizes, over the calls so far."""
     return 100 * (1 - entry["logical"] / entry["padded"]) if entry.get("padded") else 0.0
 
 
 def reset():
-    _MET.clear()
+    """Forgets the keys of earlier graphs."""
+    _SEEN_KEYS.clear()

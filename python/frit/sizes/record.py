@@ -43,11 +43,13 @@ class SizeRecord:
         return run
 
     def to_json(self):
+        """The counts as JSON text, `{"ids[1]": {"17": 120}}`."""
         with self._lock:
             each = {name: {str(size): counts[size] for size in sorted(counts)} for name, counts in sorted(self.counts.items())}
         return json.dumps(each, indent=1)
 
     def write(self, path):
+        """Writes the counts to a file, by renaming a temporary one; FritError if that fails."""
         try:
             with open(f"{path}.partial", "w", encoding="utf-8") as file:
                 file.write(self.to_json() + "\n")
@@ -58,7 +60,7 @@ class SizeRecord:
 
 @contextlib.contextmanager
 def record_sizes(path=None):
-    """Counts the sizes of calls of functions compiled inside; writes them to `path` at the end, also after an exception."""
+    """A context that counts the sizes of calls of the functions compiled inside it, and writes them to `path` at the end, also after an exception."""
     record = SizeRecord()
     _ACTIVE.append(record)
     try:

@@ -19,12 +19,12 @@ import weakref
 from .. import native
 from ..cache import compiled_graphs
 from ..cache.disk_cache import pack_source
-from ..cache.summary import KeptReport
+from ..cache.summary import StoredReport
 from ..logs import artifact, log
 
 
 class Specializer:
-    """Compiles a graph again for a bucket. It is an attribute of the executable and lives as long."""
+    """Compiles a graph again for a bucket. It is an attribute of the executable and lives as long as it."""
 
     def __init__(self, executable, captured, settings, report, name):
         self._executable = weakref.ref(executable)
@@ -33,7 +33,7 @@ class Specializer:
         self._key = captured.key
         self._settings = settings
         self._name = name
-        if isinstance(report, KeptReport):
+        if isinstance(report, StoredReport):
             # The text has the names of sizes of the program it was compiled for.
             self._settings, report = report.settings_as_compiled(settings), report.as_compiled
         used = sorted((entry for entry in report["buckets"] if entry["index"] >= 0), key=lambda entry: entry["index"])
@@ -44,7 +44,8 @@ class Specializer:
         _worker().put(self, buckets)
 
     def ranges(self, buckets):
-        """`s77=9:16;s3=1:8`: the ranges of the sizes in these buckets. Below the first entry, the symbol's own minimum applies."""
+        """The ranges of the sizes in these buckets, as in `s77=9:16;s3=1:8`. The first bucket has no lower bound, so the symbol's own minimum
+        applies."""
         return ";".join(
             f"{symbol}={sizes[entry - 1] + 1 if entry else -(1 << 62)}:{sizes[entry]}" for (symbol, sizes), entry in zip(self._sizes, buckets)
         )
@@ -60,14 +61,14 @@ class Specializer:
         try:
             content = key and compiled_graphs.read_artifact(key)
             if not content:
-                asked = json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name, "strict": True})
-                content = library.compile(self._text, asked).artifact
+                options = json.dumps({**self._settings, "symbol_ranges": ranges, "name": self._name, "strict": True})
+                content = library.compile(self._text, options).artifact
                 if key:
-                    compiled_graphs.keep_artifact(key, content, pack_source(self._text, asked, library.identity()))
+                    compiled_graphs.store_artifact(key, content, pack_source(self._text, options, library.identity()))
             library.specialize(executable, buckets, content, self._constants)
         except Exception as error:  # the generic kernels stay in use
             executable.note_failed_specialization()
-            log.warning("%s: no kernels for %s, those for all sizes serve: %s", self._name, ranges, error)
+            log.warning("%s: no specialised kernels for %s, the generic ones run: %s", self._name, ranges, error)
             return
         artifact("timing").debug("%s: specialized for %s in %.1f ms", self._name, ranges, 1e3 * (time.perf_counter() - started))
 
@@ -104,7 +105,7 @@ class _Worker:
             specializer = reference()
             if specializer is not None:
                 specializer.make(buckets, native.compiler())
-            # Drop the reference now, or an executable that nobody else holds would live until the next request.
+            # Without this an executable that is not used any more would live until the next request.
             del specializer
 
     def wait(self, timeout=None):

@@ -1,1 +1,1 @@
-"""Verification: compares compiled calls with ATen, locates the first difference, and writes a folder that reproduces a failure."""
+"""Compares compiled calls with ATen, locates the first difference, and writes a folder that reproduces a failure."""

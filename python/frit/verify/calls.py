@@ -22,7 +22,7 @@ from .differences import Difference, Judge, Slot, sharing
 def attach(executable, gm, stage, name, settings, captured, report, build):
     """Wraps `executable` so that its first calls are verified; returns it unchanged if the graph cannot be run twice. `build` compiles captured
     parts of the graph (`frit.backend.build`)."""
-    reason = next((f"{node.target} talks to other processes" for node in gm.graph.nodes if reference.is_collective(node)), None)
+    reason = next((f"{node.target} communicates with other processes" for node in gm.graph.nodes if reference.is_collective(node)), None)
     if reason:
         counters["frit"][f"verify_skipped: {reason}"] += 1
         log.info("%s: not verified: %s", name, reason)
@@ -53,7 +53,7 @@ class Check:
         self.own_random = bool(report.get("random"))
         self.uncompared = ""  # why the last call could not be compared
         self._has_warned = False
-        # The first result that only the backward sees: the layouts of results from there on are free.
+        # The number of results that the program sees; the layouts of the others, which only the backward sees, are free.
         self.visible = settings.get("first_kept", -1)
 
     def call(self, executable, args):
@@ -92,7 +92,7 @@ class Check:
 
     def compare(self, executable, args, arguments, before):
         """(differences, results, the exception of `executable` if it raised one). `args` is the list that `executable` consumes, `arguments` has the
-        same values, `before` has copies of them. There are no differences if ATen's run needs more memory than there is (`uncompared`)."""
+        same values, `before` has copies of them. If ATen's run is out of memory there are no differences, and `uncompared` says so."""
         self.uncompared = ""
         random = reference.SavedRandom(self.devices)
         results = failure = None
@@ -227,7 +227,7 @@ class Check:
 
 
 def settings_of_part(settings):
-    """The options for compiling a part of a graph like the whole, without those that apply to the whole only."""
+    """The options for compiling a part of a graph, without those that apply to the whole graph only."""
     kept = {name: value for name, value in settings.items() if name not in ("first_kept", "schedule_choices")}
     return {**kept, "cache": False, "verify": 0, "dump_dir": "", "autotune": False, "cuda_graphs": False, "fallback": "aten"}
 

@@ -29,7 +29,8 @@ class Difference:
 
 @dataclass
 class Slot:
-    """A value to compare: `actual` is frit's, `expected` ATen's, `node` computes it, and `read` takes it from an fp64 run."""
+    """A value to compare: `actual` is frit's, `expected` ATen's, `node` computes it, `read(outcome)` takes it from an fp64 run, and `sees_layout`
+    says whether its strides and offset are compared."""
 
     place: str
     actual: object
@@ -95,18 +96,18 @@ class Judge:
         raise _Differs(_elements(~same, actual, expected))
 
     def _compare_layout(self, slot):
-        """Compares the strides of dims longer than 1, and the offset. Both ATen's and the graph's are right, since ATen's kernels sometimes differ
-        from the graph."""
+        """Compares the strides of dims longer than 1, and the offset. Both ATen's and those of the traced graph are accepted, since ATen's kernels
+        sometimes differ from the trace."""
         actual, expected = slot.actual, slot.expected
         if actual.numel() == 0:
             return
         meta = slot.node.meta.get("val")
-        said = [self._sizes(x) for x in meta.stride()] if isinstance(meta, torch.Tensor) and meta.layout is torch.strided else None
-        seen = [d for d, size in enumerate(actual.shape) if size > 1]
-        if all(actual.stride(d) == expected.stride(d) for d in seen) or (
-            said is not None and len(said) == actual.ndim and all(actual.stride(d) == said[d] for d in seen)
+        traced = [self._sizes(x) for x in meta.stride()] if isinstance(meta, torch.Tensor) and meta.layout is torch.strided else None
+        dims = [d for d, size in enumerate(actual.shape) if size > 1]
+        if all(actual.stride(d) == expected.stride(d) for d in dims) or (
+            traced is not None and len(traced) == actual.ndim and all(actual.stride(d) == traced[d] for d in dims)
         ):
-            offsets = {expected.storage_offset()} | ({self._sizes(meta.storage_offset())} if said is not None else set())
+            offsets = {expected.storage_offset()} | ({self._sizes(meta.storage_offset())} if traced is not None else set())
             if actual.storage_offset() not in offsets:
                 raise _Differs(f"storage offset {actual.storage_offset()} instead of {expected.storage_offset()}", is_value=False)
             return
@@ -120,13 +121,13 @@ class Judge:
             base = slot.read(self._run_of(0))
         except reference.NoReference as reason:
             self.skipped[slot.place] = str(reason)
-            return _loosely(slot.actual, slot.expected)
+            return _compare_with_tolerance(slot.actual, slot.expected)
         text = ""
         spread = None
         for draw in range(1, _DRAWS + 1):
             moved = _distance(slot.read(self._run_of(draw)), base)
             spread = moved if spread is None else torch.maximum(spread, moved)
-            text = _beyond(slot.actual, slot.expected, base, spread)
+            text = _beyond_rounding(slot.actual, slot.expected, base, spread)
             if not text:
                 return ""
         return text
@@ -166,7 +167,7 @@ def _distance(moved, base):
     return torch.where(both, 0.0, torch.where(distance.isfinite(), distance, float("inf")))
 
 
-def _beyond(actual, expected, base, spread):
+def _beyond_rounding(actual, expected, base, spread):
     """The difference that rounding cannot explain, as text; empty if there is none."""
     if not expected.is_floating_point() and not expected.is_complex():
         # An integer that depends on rounding: where a perturbed run gives another one, any value is accepted.
@@ -194,7 +195,7 @@ def _beyond(actual, expected, base, spread):
     return ""
 
 
-def _loosely(actual, expected):
+def _compare_with_tolerance(actual, expected):
     """Compares with ATen's run alone, with tolerances, if there is no fp64 run."""
     tolerance = 10 * (torch.finfo(expected.dtype).eps ** 0.5 if expected.is_floating_point() or expected.is_complex() else 0)
     same = torch.isclose(actual, expected, rtol=tolerance, atol=tolerance, equal_nan=True)
@@ -202,7 +203,7 @@ def _loosely(actual, expected):
 
 
 def _elements(wrong, actual, expected, base=None, badness=None, bound=None):
-    """`12 of 64 elements differ, worst at (0, 3): 1.0 instead of 2.0`."""
+    """The difference as text: `12 of 64 elements differ, worst at (0, 3): 1.0 instead of 2.0`."""
     if badness is None:
         badness = torch.where(wrong, 1.0, 0.0)
         if actual.dtype.is_floating_point and actual.dtype.itemsize > 1 or actual.is_complex():

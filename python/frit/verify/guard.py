@@ -1,5 +1,5 @@
 """Wraps the compilation of a graph: failed compilations and refused calls leave a repro, and the first calls are verified if the options say so.
-The modules that do this are imported only when needed; other calls of a compiled graph run none of this code.
+The modules that do this are imported only when needed, and calls that succeed run none of this code.
 """
 
 import functools
@@ -11,18 +11,18 @@ from ..errors import CompileError
 
 
 def guarded(freedom, build):
-    """A decorator for `compile_graph`. `freedom` gives the facts about strides that the graph does not contain; `build` compiles parts of a graph
-    that gives wrong results."""
+    """A decorator for `compile_graph`. `freedom(stage, channels_last)` returns options with facts about strides that the graph does not contain;
+    `build` compiles parts of a graph that gives wrong results."""
 
     def guard(compile_graph):
         @functools.wraps(compile_graph)
-        def run(gm, example_inputs, *, settings, stage, laid=None, made=None):
+        def run(gm, example_inputs, *, settings, stage, channels_last=None, made=None):
             made = [] if made is None else made
             level = torch._dynamo.config.repro_level if torch._dynamo.config.repro_after == "aot" else 0
             settings = _as_torch_asks(settings, level) if level else settings
-            told = {**settings, **freedom(stage, laid)}
+            told = {**settings, **freedom(stage, channels_last)}
             try:
-                executable = compile_graph(gm, example_inputs, settings=told, stage=stage, laid=laid, made=made)
+                executable = compile_graph(gm, example_inputs, settings=told, stage=stage, channels_last=channels_last, made=made)
             except Exception as error:
                 from . import repro
 
@@ -71,7 +71,7 @@ def _watched(run, gm, settings, stage, build, name, _stage, captured, report, ex
 
 
 def watch_loaded(executable, name, saved, settings):
-    """Refused calls of a graph that was stored (`cache/saved_graph.py`) leave a repro as well."""
+    """Lets refused calls of a graph that was loaded from a file (`cache/saved_graph.py`) leave a repro too."""
     if settings["repro_dir"] != "off":
         told = {**settings, "channels_last_inputs": list(saved.relaid)} if saved.relaid else settings
         executable._otherwise = Refused(getattr(executable, "_otherwise", None), name, saved.traced.graph, told, saved.stage, saved.described)
@@ -79,7 +79,7 @@ def watch_loaded(executable, name, saved, settings):
 
 class Refused:
     """Handles calls whose arguments a compiled graph refuses: the first leaves a repro, then `otherwise` runs the call, or it is an error.
-    `graph` gives the graph; `traced`: its `traced_arguments`, if it was stored without them."""
+    `graph()` returns the graph; `traced`: its `traced_arguments`, if it was stored without them."""
 
     def __init__(self, otherwise, name, graph, settings, stage, traced=None):
         self._otherwise, self._name, self._graph, self._stage = otherwise, name, graph, stage

@@ -14,7 +14,7 @@ from ..capture.sources import of_node
 from ..logs import log
 from . import reference
 
-#: The most values that become results; of longer graphs the last ones.
+#: The most values that become results; for longer graphs, the last ones.
 _MOST = 512
 
 
@@ -28,13 +28,16 @@ class Place:
 
     @property
     def operator(self):
+        """The operator as text, or ""."""
         return str(self.node.target) if self.node is not None else ""
 
     @property
     def source(self):
+        """The user's source line of the operator, or ""."""
         return of_node(self.node) if self.node is not None else ""
 
     def lines(self):
+        """The lines of a message."""
         if self.node is None:
             return [self.how] if self.how else []
         source = f" at {self.source}" if self.source else ""
@@ -52,7 +55,7 @@ def first(check, found, before):
         node, how = _search(check, origin, before)
     except Exception as error:  # a failure of the search must not hide the difference
         log.info("%s: the first operator is not known: %s: %s", check.name, type(error).__name__, error)
-        return Place(origin, "where the value is made; what it is made of could not be looked at", _runner(check.report, origin))
+        return Place(origin, "which computes the value; its operands could not be compared", _runner(check.report, origin))
     return Place(node, how, _runner(check.report, node))
 
 
@@ -104,7 +107,7 @@ def _values_before(gm, origin):
 
 
 def ancestors(nodes, ends=()):
-    """These nodes and all nodes that they depend on; the search stops at `ends`."""
+    """These nodes and all nodes on which they depend; the search stops at `ends`."""
     needed, pending = set(), list(nodes)
     while pending:
         node = pending.pop()
@@ -115,7 +118,7 @@ def ancestors(nodes, ends=()):
 
 
 def part(gm, results, whole=False):
-    """The graph with other results. `whole`: with all operators, including those that write to arguments; else only those the results need."""
+    """The graph with other results. `whole`: with all operators, including those that write to arguments; else only those that the results need."""
     needed = set(gm.graph.nodes) if whole else ancestors(results)
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"]
     return _graph(gm, results, needed, placeholders)

@@ -92,8 +92,8 @@ def _rebuilt(values, dtype_of):
 
 
 @contextlib.contextmanager
-def plainly():
-    """The context in which a compiled graph runs: no gradients, no autocast, none of the caller's modes."""
+def without_modes():
+    """A context like that in which a compiled graph runs: no gradients, no autocast, none of the caller's modes."""
     from torch.utils._python_dispatch import _disable_current_modes
 
     with _disable_current_modes(), torch.no_grad(), torch._C._DisableAutocast():
@@ -101,7 +101,7 @@ def plainly():
 
 
 def is_out_of_memory(error):
-    """Whether a device has no memory left; torch's allocator for CPUs has no exception of its own."""
+    """Whether an error says that memory is exhausted; torch's allocator for CPUs has no exception of its own."""
     return isinstance(error, torch.OutOfMemoryError) or (isinstance(error, RuntimeError) and "DefaultCPUAllocator: " in str(error))
 
 
@@ -116,6 +116,7 @@ class SavedRandom:
         return [torch.get_rng_state(), *(torch.cuda.get_rng_state(d) for d in self._devices)]
 
     def restore(self):
+        """Sets the generators to this state."""
         torch.set_rng_state(self._states[0])
         for device, state in zip(self._devices, self._states[1:]):
             torch.cuda.set_rng_state(state, device)
@@ -136,7 +137,7 @@ def name_of(node):
 
 
 def is_random(node):
-    """Whether an operator draws numbers; attention without dropout does not."""
+    """Whether an operator draws random numbers; attention without dropout does not."""
     if not isinstance(node.target, torch._ops.OpOverload) or torch.Tag.nondeterministic_seeded not in node.target.tags:
         return False
     names = [argument.name for argument in node.target._schema.arguments]
@@ -147,6 +148,7 @@ def is_random(node):
 
 
 def is_collective(node):
+    """Whether an operator communicates with other processes."""
     return isinstance(node.target, torch._ops.OpOverload) and node.target.namespace in ("_c10d_functional", "c10d_functional", "c10d", "_dtensor")
 
 
@@ -181,11 +183,11 @@ class Facts:
                 self.rounded.update([node, *written])
             why = next((self.unknown[x] for x in sources if x in self.unknown), None)
             if name in _UNINITIALISED:
-                why = "memory that nobody has written"
+                why = "uninitialised memory"
             elif own_random and is_random(node):
-                why = "random numbers of the kernels' own"
+                why = "random numbers that kernels generate"
             elif is_random(node) and name != "native_dropout" and any(x in self.rounded for x in sources):
-                why = "random numbers that hang on roundings"
+                why = "random numbers that depend on rounding"
             if why:
                 self.unknown.update(dict.fromkeys([node, *written], why))
 
@@ -221,7 +223,7 @@ class _Run(torch.fx.Interpreter):
 
 def eager(gm, arguments, seen=None):
     """(results, arguments afterwards) of a run by ATen; writes to `arguments`."""
-    with plainly():
+    with without_modes():
         results = _Run(gm, seen).run(*arguments)
     return _listed(results), arguments
 
@@ -234,7 +236,7 @@ def wide(gm, arguments, random_values, generator=None):
     """The same in fp64. With a `generator`, the result of each operator that rounds is perturbed by about a rounding."""
     arguments = widened(arguments)
     try:
-        with plainly():
+        with without_modes():
             results = _Wide(gm, random_values, generator).run(*arguments)
     except Exception as error:
         raise NoReference(f"it cannot be run in fp64: {type(error).__name__}: {str(error).splitlines()[0] if str(error) else ''}") from error
@@ -257,12 +259,12 @@ class _Wide(torch.fx.Interpreter):
         args, kwargs = self.fetch_args_kwargs_from_env(n)
         rounds = self._generator is not None and not is_exact(n)
         if rounds and name_of(n) in _SUMS:
-            args, kwargs = self._shaken_terms(n, args, kwargs)
+            args, kwargs = self._perturb_terms(n, args, kwargs)
         value = self._call(n, args, kwargs)
-        return self._shaken_result(n, value) if rounds else value
+        return self._perturb_result(n, value) if rounds else value
 
     def _random(self, n, value):
-        """The value that the eager run drew; of a dropout only the mask is taken from it."""
+        """The value that the eager run drew. Of a dropout only the mask is taken from that run."""
         if name_of(n) != "native_dropout":
             return value
         args, _ = self.fetch_args_kwargs_from_env(n)
@@ -270,7 +272,7 @@ class _Wide(torch.fx.Interpreter):
         if train is False:
             return value
         dropped = torch.where(value[1], x / (1 - probability) if probability < 1 else 0.0, 0.0)
-        return self._shaken_result(n, (dropped, value[1])) if self._generator is not None else (dropped, value[1])
+        return self._perturb_result(n, (dropped, value[1])) if self._generator is not None else (dropped, value[1])
 
     def _call(self, n, args, kwargs):
         if n.target is torch.ops.aten.view.dtype:  # reinterprets bits, which differ in fp64
@@ -304,18 +306,18 @@ class _Wide(torch.fx.Interpreter):
         noise = torch.randn(x.shape, generator=self._generator, dtype=torch.float64)
         return noise.to(x.device)
 
-    def _shaken_result(self, n, value):
+    def _perturb_result(self, n, value):
         metas = pytree.tree_leaves(n.meta.get("val"), is_leaf=lambda y: y is None)
         leaves, spec = pytree.tree_flatten(value, is_leaf=lambda y: y is None)
 
-        def shake(meta, x):
+        def perturb(meta, x):
             if not isinstance(x, torch.Tensor) or x.dtype not in _WIDE or not isinstance(meta, torch.Tensor):
                 return x
-            return _like(x * (1 + _SHAKE * torch.finfo(meta.dtype).eps * self._noise(x)), x)
+            return _like(x * (1 + _PERTURBATION * torch.finfo(meta.dtype).eps * self._noise(x)), x)
 
-        return pytree.tree_unflatten([shake(*pair) for pair in zip(metas, leaves)], spec) if len(metas) == len(leaves) else value
+        return pytree.tree_unflatten([perturb(*pair) for pair in zip(metas, leaves)], spec) if len(metas) == len(leaves) else value
 
-    def _shaken_terms(self, n, args, kwargs):
+    def _perturb_terms(self, n, args, kwargs):
         """Perturbs the terms of a sum by a rounding times the root of their number, which bounds the error of adding them in any order."""
         sizes = [x.numel() for x in pytree.tree_leaves((args, kwargs)) if isinstance(x, torch.Tensor) and x.dtype in _WIDE]
         meta = next((x for x in pytree.tree_leaves(n.meta.get("val")) if isinstance(x, torch.Tensor)), None)
@@ -324,16 +326,16 @@ class _Wide(torch.fx.Interpreter):
         terms = max(1.0, max(sizes) / max(1, min(sizes)), max(sizes) ** 0.5)
         eps = torch.finfo(torch.float64 if meta.dtype in _WIDE else torch.float32).eps
 
-        def shake(x):
+        def perturb(x):
             if not isinstance(x, torch.Tensor) or x.dtype not in _WIDE:
                 return x
-            return _like(x * (1 + _SHAKE * eps * max(1.0, terms**0.5 / 4) * self._noise(x)), x)
+            return _like(x * (1 + _PERTURBATION * eps * max(1.0, terms**0.5 / 4) * self._noise(x)), x)
 
-        return pytree.tree_map(shake, (args, kwargs))
+        return pytree.tree_map(perturb, (args, kwargs))
 
 
 #: The standard deviation of a perturbation, in roundings: library functions err by up to four.
-_SHAKE = 2.0
+_PERTURBATION = 2.0
 
 
 def _like(value, other):

@@ -41,6 +41,7 @@ def note(error, gm, settings, stage, arguments=None, traced=None):
 
 
 def name_in(error, folder):
+    """Adds the path of a repro to an error and its message."""
     error.repro = folder
     if error.args and isinstance(error.args[0], str):
         error.args = (f"{error.args[0]}\nto repeat it: python {os.path.join(folder, SCRIPT)}", *error.args[1:])
@@ -65,7 +66,7 @@ def write(error, gm, settings, stage, arguments=None, title="", traced=None):
         torch.save([x.detach() if isinstance(x, torch.Tensor) else x for x in arguments], os.path.join(partial, DATA))
     try:
         os.rename(partial, folder)
-    except OSError:  # another process was first
+    except OSError:  # another process has written it
         shutil.rmtree(partial, ignore_errors=True)
     _make_room(parent, folder)
     return folder
@@ -93,7 +94,7 @@ def _make_room(parent, newest):
 
 
 def write_launcher(error, folder):
-    """Writes `minifier_launcher.py` (the name that torch's minifiers use), which finds the smallest graph with `error`."""
+    """Writes `minifier_launcher.py` (the name that torch's minifiers use), which finds the smallest graph that shows `error`."""
     path = os.path.join(folder, "minifier_launcher.py")
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"# The smallest graph of a {type(error).__name__} of frit.\nimport sys\nfrom frit.replay import bisect, program\n\n")

@@ -1,4 +1,4 @@
-"""The text of a repro.py. The functions that it calls are in `frit.replay.words`.
+"""Writes the text of a repro.py. The functions that the script calls are in `frit.replay.words`.
 
 `SYMBOLS` are the dynamic sizes, `INPUTS` the arguments as traced (with sizes as expressions), `CALL` the arguments of the failed call. The graph is
 the code that torch.fx prints, with the user's source lines as comments. It is traced symbolically when the script runs, so its operators
@@ -19,12 +19,12 @@ _INLINE = 64  # the most elements of a constant that is written as a literal
 
 
 def traced_arguments(gm):
-    """What only the placeholders of a graph say: its symbols, and the text of each argument as traced."""
+    """(symbols, the text of each argument as traced), which follow from the placeholders of a graph alone."""
     return _symbols(gm), [_described(node.meta.get("val")) for node in gm.graph.nodes if node.op == "placeholder"]
 
 
 def script(error, gm, settings, stage, arguments, keeps_data, title="", traced=None):
-    """The whole text. `traced`: the `traced_arguments` of a graph that has lost them."""
+    """The text of the script. `traced`: the `traced_arguments` of a graph that has lost its metadata."""
     symbols, inputs = traced or traced_arguments(gm)
     call = None if arguments is None else [_described(x, real=True) for x in _with_storages(arguments)]
     message = "\n".join(f"# {line}".rstrip() for line in (title + str(error)).split("\n"))
@@ -67,12 +67,12 @@ if __name__ == "__main__":
 '''
 
 
-_ALONE = (*AFTERWARDS, "dump_dir")
+_NOT_WRITTEN = (*AFTERWARDS, "dump_dir")
 
 
 def _options(settings):
     """The options that the compiler got, as text."""
-    shown = "".join(f"    {name!r}: {value!r},\n" for name, value in sorted(settings.items()) if name not in _ALONE)
+    shown = "".join(f"    {name!r}: {value!r},\n" for name, value in sorted(settings.items()) if name not in _NOT_WRITTEN)
     return "{\n" + shown + "}"
 
 
@@ -109,8 +109,8 @@ def _expression(number):
 
 
 def _described(value, real=False):
-    """An argument as a call of `tensor` or `size`, or its own text."""
-    if isinstance(value, Given):
+    """The text of an argument: a call of `tensor` or `size`, or a literal."""
+    if isinstance(value, Literal):
         return value.text
     if isinstance(value, torch.SymInt):
         return f"size({_expression(value)!r})"
@@ -140,7 +140,7 @@ def _described_memory(value):
     return text
 
 
-class Given:
+class Literal:
     """A value with its text in the script."""
 
     def __init__(self, text):
@@ -158,7 +158,7 @@ def _with_storages(arguments):
             shared = keys.count(key) > 1
             if shared or x.untyped_storage().nbytes() != needed:
                 of = f", storage={keys.index(key)}" if shared else ""
-                yield Given(_described(x, real=True)[:-1] + f"{of}, bytes={x.untyped_storage().nbytes()})")
+                yield Literal(_described(x, real=True)[:-1] + f"{of}, bytes={x.untyped_storage().nbytes()})")
                 continue
         yield x
 

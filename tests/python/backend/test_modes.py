@@ -54,8 +54,8 @@ def test_the_report_counts_graphs_of_one_size_and_other_sizes_by_reason():
     stats = {"graph_captures": 3, "graph_replays": 9, "graph_updates": 4, "graph_evictions": 1, "graph_kept_bytes": 3 << 19, "not_captured": {"it is too small": 2},
              "graphs_of_one_size": {"it calls aten::mm": 2}}
     assert list(cuda_graphs.lines(stats)) == [
-        "  CUDA graphs: 3 captured, 9 replays (4 with other sizes than before), 1 dropped",
-        "  CUDA graphs hold 1.5 MiB of what forwards keep for their backwards",
+        "  CUDA graphs: 3 captured, 9 replays (4 with other sizes than before), 1 evicted",
+        "  CUDA graphs hold 1.5 MiB of results that forwards save for their backwards",
         "  2 CUDA graphs for one size each: it calls aten::mm",
         "  2 calls without a CUDA graph: it is too small",
     ]

@@ -133,11 +133,11 @@ def test_variables_that_nobody_reads_and_values_that_are_none_are_warnings():
     lines = said.stderr.splitlines()
     assert [sum(text in line for line in lines) for text in (
         "nothing reads FRIT_VERFIY; did you mean FRIT_VERIFY?",
-        "FRIT_VERIFY='many' is no number and is ignored",
+        "FRIT_VERIFY='many' is not a number and is ignored",
         "FRIT_POISON='perhaps' is ignored; give 1 or 0",
         "FRIT_PADDING='of' is ignored: option 'padding' cannot be 'of'; did you mean 'off'?",
-        "FRIT_CACHE_LIMIT='much' is no size and is ignored",
-        "FRIT_PLANT='6x' is no number and is ignored",
+        "FRIT_CACHE_LIMIT='much' is not a size and is ignored",
+        "FRIT_PLANT='6x' is not a number and is ignored",
     )] == [1] * 6 and "on purpose" not in said.stderr, said.stderr
 
 

@@ -106,7 +106,7 @@ def test_a_copy_that_a_call_wants_is_a_hint():
         return x.transpose(1, 2).reshape(8, -1) @ w
 
     (hint,) = frit.explain(function, dynamic=False)(torch.randn(8, 16, 4), torch.randn(64, 8)).hints
-    assert hint.startswith("1 copy moves 4 KiB a call because aten.mm.default wants another layout") and "reshape(8, -1) @ w" in hint
+    assert hint.startswith("1 copy moves 4 KiB a call because aten.mm.default needs another layout") and "reshape(8, -1) @ w" in hint
 
 
 def test_breaks_calls_and_recompilations_are_hints():
@@ -196,7 +196,7 @@ def test_a_whole_program_leaves_a_page_per_function(tmp_path):
     index = Page((folder / "index.html").read_text())
     assert sorted(index.loads) == sorted(path.name for path in folder.iterdir() if path.name != "index.html")
     plain = "".join(Page((folder / "002-plain.html").read_text()).words)
-    assert "forward graph" in plain and "backward graph" in plain and "taken for constant" in plain
+    assert "forward graph" in plain and "backward graph" in plain and "treated as constant" in plain
 
 
 def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path):

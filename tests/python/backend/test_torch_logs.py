@@ -34,8 +34,8 @@ def test_torch_logs_names_frit(tmp_path):
 def test_the_artifacts_of_torch_show_frits_parts(tmp_path):
     text = said(tmp_path, TORCH_LOGS="output_code,recompiles,perf_hints")
     assert "frit.kernel @frit_" in text and "define dso_local i32 @frit_" in text
-    assert "1 copy moves 2 KiB a call because aten.mm.default wants another layout" in text
-    remedy = r"frit: (x\[1\] was 8|w\[0\] was 32) in the first call and taken for constant, now it is \d+; call torch._dynamo.mark_dynamic\("
+    assert "1 copy moves 2 KiB a call because aten.mm.default needs another layout" in text
+    remedy = r"frit: (x\[1\] was 8|w\[0\] was 32) in the first call and treated as constant, now it is \d+; call torch._dynamo.mark_dynamic\("
     assert re.search(remedy, text)
 
 

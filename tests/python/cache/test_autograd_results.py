@@ -345,7 +345,7 @@ def test_entries_of_no_use_are_counted_misses(other):
     x, w = operands()
     expected = gradients(softmax, x, w)
     ((key, content),) = kept().items()
-    compiled_graphs.keep_bytes(key, pickle.dumps(other(pickle.loads(content))), "autograd")
+    compiled_graphs.store_bytes(key, pickle.dumps(other(pickle.loads(content))), "autograd")
     for result, right in zip(gradients(softmax, x, w), expected):
         assert torch.equal(result, right)
     assert (tally("autograd_cache_misses"), tally("autograd_cache_hits"), tally("cache_bad_entries")) == (1, 0, 1)

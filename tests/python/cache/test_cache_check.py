@@ -76,7 +76,7 @@ def test_code_for_a_device_is_compiled_again_without_one():
     key, *_ = entry()
     graph, options, identity = disk_cache.unpack_source(key, compiled_graphs._store().read(key))
     asked = json.dumps({**json.loads(options), "targets": ["sm_90", "cpu"]})
-    compiled_graphs.keep_artifact("12" * 32, _C.compile(graph, asked).artifact, disk_cache.pack_source(graph, asked, identity))
+    compiled_graphs.store_artifact("12" * 32, _C.compile(graph, asked).artifact, disk_cache.pack_source(graph, asked, identity))
     assert (found().good, found().bad) == (2, [])
 
 
@@ -180,7 +180,7 @@ def test_another_build_and_what_has_no_graph_are_skipped():
     key, description, artifact, _ = entry()
     graph, options, identity = disk_cache.unpack_source(key, compiled_graphs._store().read(key))
     rewrite(key, description, artifact, disk_cache.pack_source(graph, options, identity + " of another machine"))
-    compiled_graphs.keep_artifact("34" * 32, b'{"choices": ""}')
+    compiled_graphs.store_artifact("34" * 32, b'{"choices": ""}')
     seen = found()
     assert (seen.good, seen.bad, seen.skipped.total(), seen.aliases) == (0, [], 2, 1) and len(seen.skipped) == 2
 
@@ -193,7 +193,7 @@ def test_a_source_that_is_none_is_bad(source, says):
     assert says in found().bad[0][1]
 
 
-@pytest.mark.parametrize("named, says", [("../x", "no key"), (None, "alias of an alias")])
+@pytest.mark.parametrize("named, says", [("../x", "is not a key"), (None, "alias of an alias")])
 def test_a_bad_alias_is_found(named, says):
     compiled()
     (alias,) = (each[0] for each in map(unpacked, compiled_graphs._store().entries()) if "same_as" in each[1])

@@ -54,7 +54,7 @@ def test_every_flipped_byte_and_every_cut_is_refused():
             unpack(KEY, bytes(damaged))
         if place >= whole.index(b"artifact bytes") + len(b"artifact bytes"):
             unpack(KEY, bytes(damaged), reader_digests=True)  # not looked at where the artifact is only run
-            with pytest.raises(BadEntry, match="compiled from is damaged"):
+            with pytest.raises(BadEntry, match="its source is damaged"):
                 unpack_source(KEY, bytes(damaged))
     for length in range(len(whole)):
         with pytest.raises((BadEntry, ValueError)):

@@ -257,7 +257,7 @@ def test_the_log_says_what_came_from_the_cache(caplog):
             compiled(function, x, w)
             lines.append([record.getMessage() for record in caplog.records if "nodes" in record.getMessage()][-1])
     said = [re.fullmatch(r"graph0_inference: \d+ nodes, (.*) in \d+\.\d ms", line)[1] for line in lines]
-    assert said == ["compiled and loaded", "from the cache", "from the cache by what it means"]
+    assert said == ["compiled and loaded", "from the cache", "from the cache by its canonical form"]
 
 
 _HOMELESS = """

@@ -187,7 +187,7 @@ def test_the_largest_size_within_a_budget():
     found = memory.largest("batch", "1M", others=100, width=16)
     assert memory.at(batch=found, others=100, width=16) <= 1 << 20 < memory.at(batch=found + 1, others=100, width=16)
     assert memory.largest("batch", 100, others=100, width=16) is None
-    with pytest.raises(OptionError, match="'1 large' is no budget; give a number of bytes"):
+    with pytest.raises(OptionError, match="'1 large' is not a budget; give a number of bytes"):
         memory.largest("batch", "1 large", others=100, width=16)
 
 

@@ -174,7 +174,7 @@ def test_a_miss_runs_the_kernels_for_all_sizes():
 def test_explain_shows_them():
     settings = {"dynamic": True, "options": {"buckets": {"x[0]": [8], "x[1]": "off"}, "bucket_policy": "specialize"}}
     shown = str(frit.explain(double, **settings).over([(torch.randn(n, 7),) for n in (4, 5)]))
-    assert "kernels of their own for 1 buckets (1 kernels, 0 calls), 0 could not be made" in shown
+    assert "specialised kernels for 1 buckets (1 kernels, 0 calls), 0 could not be compiled" in shown
 
 
 def test_at_most_64_sets_of_kernels():
@@ -216,7 +216,7 @@ def test_a_compilation_that_fails_is_counted_and_logged(monkeypatch, caplog):
     call(run, 7, 8)
     counted = frit.counts()
     assert (counted["specialize_failures"], counted["specialized_buckets"], counted["specialized_calls"]) == (1, 0, 0)
-    assert any("those for all sizes serve: no space left" in record.getMessage() for record in caplog.records)
+    assert any("the generic ones run: no space left" in record.getMessage() for record in caplog.records)
 
 
 def test_artifacts_of_other_graphs_are_refused():

@@ -1,4 +1,4 @@
-"""Artifacts written by hand, without the compiler: the schema's JSON through flatc, kernels in C through the system's compiler."""
+"""Writes artifacts by hand, without the compiler: JSON of the schema through flatc, kernels in C through the system's compiler."""
 import hashlib
 import json
 import struct
@@ -17,7 +17,7 @@ struct Context { void *const *pointers; const int64_t *ints; const double *float
 
 
 def machine_code(body):
-    """One function `kernel(const struct Context *c, int64_t begin, int64_t end)` as position-independent bytes."""
+    """Compiles the body of `kernel(const struct Context *c, int64_t begin, int64_t end)` to position-independent bytes."""
     source = CONTEXT + "int32_t kernel(const struct Context *c, int64_t begin, int64_t end) {" + body + "}"
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
@@ -49,7 +49,7 @@ def pack(artifact):
 
 
 class Plan:
-    """A plan in the schema's JSON; registers are handed out as in ArtifactBuilder.h."""
+    """A plan in JSON of the schema; registers are numbered as in ArtifactBuilder.h."""
 
     def __init__(self, name="hand"):
         self.name = name
@@ -74,7 +74,7 @@ class Plan:
         return self.plan["float_count"] - 1
 
     def tensor(self, sizes=None, strides=None, dtype="F32"):
-        """Sizes and strides are ints (constants) or registers given as strings."""
+        """Adds a tensor register; sizes and strides are ints (constants) or registers given as strings."""
         def reg(value):
             return int(value) if isinstance(value, str) else self.int(value)
 
@@ -87,7 +87,7 @@ class Plan:
         return len(self.plan["tensors"]) - 1
 
     def program(self, *code):
-        """Instructions (op, dst, a, b, c)."""
+        """Adds a scalar program of instructions (op, dst, a, b, c)."""
         fields = ("op", "dst", "a", "b", "c")
         self.plan["programs"].append({"code": [dict(zip(fields, tuple(i) + (0,) * (5 - len(i)))) for i in code]})
         return len(self.plan["programs"]) - 1

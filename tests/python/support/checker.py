@@ -1,12 +1,12 @@
-"""Compiled against eager: the rules every test is held to.
+"""Compares compiled programs with eager, by the rules of all tests.
 
-Values, exact class: equal bit for bit once every NaN is the same NaN. Values, float class: the error
-against an fp64 run is at most twice eager's own (or 2 ulp of the result's norm), and no element is off by
-more than 64 ulp plus eight times eager's largest error. An fp64 run cannot tell its own error: there the error
-of the same program in fp32, in ulps, stands for eager's. A result of a few elements is a poor sample: of two
-equally good sums one errs twice as much as the other three times in ten. Where such a result fails, eager's error is
-the largest of several runs on inputs and parameters that differ by a rounding. Always: type, shape, strides, storage
-offset, lazy conjugates and negatives, which tensors share storage, and what became of the inputs.
+Exact class: values are equal bit for bit, but all NaNs count as equal. Float class: the error relative to an fp64
+run is at most twice eager's (or 2 ulp of the result's norm), and no element is off by more than 64 ulp plus eight
+times eager's largest error. For fp64 results, the error of the same program in fp32, in ulps, is used instead of
+eager's. A result of a few elements is a small sample: of two equally good sums, one errs twice as much as the other
+three times in ten. If such a result fails, eager's error is the largest of several runs on inputs and parameters that
+differ by a rounding. Always compared: type, shape, strides, storage offset, lazy conjugates and negatives, which
+tensors share storage, and mutations of the inputs.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ DRAWS = 24
 
 @contextlib.contextmanager
 def executables():
-    """The executables that are compiled meanwhile, in order."""
+    """Collects the executables that are compiled in a block, in order."""
     seen = []
 
     def observe(name, stage, captured, report, executable):
@@ -36,14 +36,14 @@ def executables():
 
 
 class SmallSample(AssertionError):
-    """A tensor errs more than twice as much as eager did in the one run that was looked at; `is_small`: it has a few elements."""
+    """Raised if a tensor errs more than twice as much as eager in a single run; `is_small`: it has a few elements."""
 
     is_small = True
 
 
 class Roundings(torch.utils._python_dispatch.TorchDispatchMode):
-    """Moves what each operator makes, in fp64, by up to a rounding of a narrower type. Operators that only move elements round nothing. One that
-    makes fewer elements than it reads adds them up, and rounds as often as it adds: what it reads moves as well."""
+    """Perturbs the results of each operator, in fp64, by up to a rounding of a narrower type, except for operators that only move elements. The
+    operands of an operator with fewer results than operands' elements are perturbed too, because it adds and rounds many times."""
 
     EXACT = {"clone", "copy_", "cat", "stack", "index", "gather", "where", "constant_pad_nd", "relu", "zeros_like", "ones_like", "fill_", "new_zeros"}
 
@@ -75,7 +75,7 @@ class Roundings(torch.utils._python_dispatch.TorchDispatchMode):
 
 
 class Outcome:
-    """Leaves of a result, and a note of where each came from."""
+    """The leaves of a result and of the inputs, each with a description of its position."""
 
     def __init__(self, leaves, inputs):
         self.leaves = leaves
@@ -87,7 +87,7 @@ class Outcome:
 
 
 def copied(inputs):
-    """A copy of a tree of inputs in which strides, offsets, shared storages and lazy conjugates and negatives are kept."""
+    """Copies a tree of inputs, and preserves strides, offsets, shared storages and lazy conjugates and negatives."""
     storages = {}
 
     def copy(x):
@@ -108,7 +108,7 @@ def copied(inputs):
 
 
 def widened(inputs):
-    """Floating-point tensors as fp64."""
+    """Converts floating-point tensors to fp64."""
 
     def widen(x):
         if isinstance(x, torch.Tensor) and x.dtype.is_floating_point:
@@ -119,7 +119,7 @@ def widened(inputs):
 
 
 def narrowed(inputs):
-    """fp64 tensors as fp32."""
+    """Converts fp64 tensors to fp32."""
 
     def narrow(x):
         if isinstance(x, torch.Tensor) and x.dtype == torch.float64:
@@ -130,7 +130,7 @@ def narrowed(inputs):
 
 
 class NamedTypes(torch.overrides.TorchFunctionMode):
-    """Every floating-point type that a call names (`dtype=torch.float16`) becomes another one."""
+    """Replaces every floating-point type that a call names (`dtype=torch.float16`)."""
 
     def __init__(self, dtype):
         super().__init__()
@@ -144,7 +144,7 @@ class NamedTypes(torch.overrides.TorchFunctionMode):
 
 
 def run_in(dtype, call, inputs, seed):
-    """A run on the inputs as `dtype` (fp64 or fp32). A program that names a type may refuse operands of another: then its types are that one too."""
+    """Runs on the inputs as `dtype` (fp64 or fp32). If a program that names a type refuses such operands, the named types are replaced too."""
     make = widened if dtype == torch.float64 else lambda x: copied(narrowed(x))
     try:
         return run(call, make(inputs), seed)
@@ -154,7 +154,7 @@ def run_in(dtype, call, inputs, seed):
 
 
 def fp64_errors(call, inputs, seed, expected):
-    """Eager's errors in fp64, from those of the same program in fp32; None for what is not fp64 in `expected`."""
+    """Returns eager's errors in fp64, estimated from the same program in fp32; None for leaves of `expected` that are not fp64."""
     narrow = run_in(torch.float32, call, inputs, seed)
     wide = run_in(torch.float64, call, narrowed(inputs), seed)
 
@@ -171,8 +171,8 @@ def fp64_errors(call, inputs, seed, expected):
 
 
 def drawn_errors(call, inputs, seed, module, expected=None):
-    """Eager's largest errors over runs a rounding apart, for results of a few elements; else None. Those of fp64 results, where
-    `expected` has some, are measured in fp32 as in `fp64_errors`."""
+    """Returns eager's largest errors over runs whose inputs differ by a rounding, for results of a few elements; else None. Errors of fp64
+    results, if `expected` has some, are measured in fp32 as in `fp64_errors`."""
     generator = torch.Generator("cpu").manual_seed(0)
 
     def shaken(x):
@@ -201,7 +201,7 @@ def drawn_errors(call, inputs, seed, module, expected=None):
             drawn = Outcome(_each(error, once.leaves, exact.leaves), _each(error, once.inputs, exact.inputs))
             worst = drawn if worst is None else largest(worst, drawn)
             if expected is not None:
-                # A program that asks for doubles itself has no narrow form.
+                # A program that names fp64 itself has no narrow form.
                 with contextlib.suppress(RuntimeError):
                     worst = largest(worst, fp64_errors(call, pytree.tree_map(shaken, narrowed(inputs)), seed, expected))
     finally:
@@ -211,9 +211,8 @@ def drawn_errors(call, inputs, seed, module, expected=None):
 
 
 def rounding_errors(call, inputs, seed, module, expected, reference):
-    """How far results move if each operator's result moves by a rounding (Monte Carlo arithmetic: Parker, Pierce, Eggert, 2000): what the
-    mathematics of the program allows, however eager happened to round once. The roundings are the finest of the results' types; None where
-    there is no result that rounds."""
+    """Returns how far results move if each operator's result moves by a rounding (Monte Carlo arithmetic: Parker, Pierce, Eggert, 2000), so
+    independently of how eager happened to round once. The roundings are those of the most precise result type; None if no result rounds."""
     types = {x.dtype for x in expected.leaves if _is_float(x) and x.dtype.itemsize > 1}
     if not types:
         return None
@@ -239,7 +238,7 @@ def _each(function, *lists):
 
 
 def largest(one, other):
-    """Of two outcomes that are errors."""
+    """Returns the elementwise maximum of two outcomes of errors."""
 
     def larger(a, b):
         return a if b is None else b if a is None else torch.maximum(a, b)
@@ -249,7 +248,7 @@ def largest(one, other):
 
 @contextlib.contextmanager
 def module_in_fp64(module):
-    """The parameters and buffers of a module as fp64, for the time of one run."""
+    """Converts the parameters and buffers of a module to fp64 within a block."""
     tensors = [] if module is None else [*module.parameters(), *module.buffers()]
     kept = [(t, t.data) for t in tensors]
     try:
@@ -263,7 +262,7 @@ def module_in_fp64(module):
 
 
 def with_gradients(function, module=None):
-    """The function's results followed by the gradients of their sum."""
+    """Returns a function of the results followed by the gradients of their sum."""
 
     def run(*inputs):
         result = function(*inputs)
@@ -278,7 +277,7 @@ def with_gradients(function, module=None):
 
 
 def run(function, inputs, seed=None):
-    """Call on the inputs given (they may be mutated) and flatten."""
+    """Calls the function on the given inputs, which may be mutated, and returns the Outcome."""
     if seed is not None:
         torch.manual_seed(seed)
     result = function(*inputs)
@@ -297,7 +296,7 @@ def check(
     strides=True,
     **compile_arguments,
 ):
-    """Compile, run, compare with eager. Returns the compiled function, to be checked again on other inputs."""
+    """Compiles, runs and compares with eager. Returns the compiled function, which can be checked again on other inputs."""
     module = module if module is not None else getattr(function, "module", None)
     if compiled is None:
         compile_arguments.setdefault("fullgraph", True)
@@ -329,7 +328,7 @@ def check(
 
 
 def check_program(program):
-    """A program of `benchmarks.programs`, at test scale, as it says that it is to be compared."""
+    """Checks a program of `benchmarks.programs` at test scale, by the rules that it names (`compare`)."""
     function, inputs = program.make("test")
     return check(
         function,
@@ -342,7 +341,7 @@ def check_program(program):
 
 
 def check_raises_as_eager(function, *inputs, compiled=None, backend="frit", **compile_arguments):
-    """Eager and compiled raise the same type with the same first line."""
+    """Checks that eager and compiled raise the same type with the same first line."""
     failures = []
     compile_arguments.setdefault("fullgraph", True)
     compiled = compiled or torch.compile(function, backend=backend, **compile_arguments)
@@ -361,8 +360,8 @@ def check_raises_as_eager(function, *inputs, compiled=None, backend="frit", **co
 
 
 def compare_outcomes(actual, expected, reference=None, strides=True, errors=None, drawn=False):
-    """All rules on two outcomes; `reference` is the fp64 run where the float rule applies, `errors` eager's own errors where they are
-    known otherwise, `drawn` whether they are those of many runs."""
+    """Applies all rules to two outcomes; `reference` is the fp64 run if the float rule applies, `errors` eager's errors if they are known
+    otherwise, and `drawn` whether these are from many runs."""
     for part in ("inputs", "leaves"):
         got, wanted = getattr(actual, part), getattr(expected, part)
         assert len(got) == len(wanted), f"{part}: {len(got)} instead of {len(wanted)}"
@@ -381,7 +380,7 @@ def compare_outcomes(actual, expected, reference=None, strides=True, errors=None
 
 
 def sharing(tensors, alone=()):
-    """For each tensor the index of the first tensor with the same storage; empty storages share with none, and neither do the tensors numbered `alone`."""
+    """Returns, for each tensor, the index of the first tensor with the same storage; empty storages and tensors numbered in `alone` share with none."""
     first = {}
     groups = []
     for i, tensor in enumerate(tensors):
@@ -391,13 +390,13 @@ def sharing(tensors, alone=()):
 
 
 def both_sharings(actual, expected):
-    """The sharing of each list. A tensor whose storage is empty in one of the two shares in neither: a tensor without elements may lie in any storage."""
+    """Returns the sharing of each list. A tensor whose storage is empty in one list shares in neither, because its storage is arbitrary."""
     alone = {i for i, pair in enumerate(zip(actual, expected)) if not all(x.untyped_storage().nbytes() for x in pair)}
     return sharing(actual, alone), sharing(expected, alone)
 
 
 def compare_layout(actual, expected, place):
-    """Strides where they can be observed, and the storage offset."""
+    """Compares observable strides and the storage offset."""
     if expected.numel() == 0:
         return
     for d, size in enumerate(expected.shape):
@@ -409,7 +408,7 @@ def compare_layout(actual, expected, place):
 
 
 def compare_values(actual, expected, reference, place, error=None, drawn=False):
-    """Type, shape and values of one leaf."""
+    """Compares type, shape and values of one leaf."""
     if not isinstance(expected, torch.Tensor):
         assert type(actual) is type(expected), f"{place}: {actual!r} instead of {expected!r}"
         equal = actual == expected or (actual != actual and expected != expected)
@@ -427,7 +426,7 @@ def compare_values(actual, expected, reference, place, error=None, drawn=False):
 
 
 def compare_bits(actual, expected, place):
-    """Equal bit for bit; all NaNs count as one, zeros of different sign as two."""
+    """Compares bit for bit: all NaNs are equal, and zeros of different sign differ."""
     if expected.is_complex():
         actual, expected = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(expected.resolve_conj())
     same = actual == expected
@@ -437,22 +436,22 @@ def compare_bits(actual, expected, place):
 
 
 def compare_floats(actual, expected, reference, place, known_error=None, drawn=True):
-    """The fp64 rule. `known_error` is eager's where the reference cannot measure it. One run says little of a few elements: unless
-    errors are `drawn` from many, too large a one is a SmallSample."""
+    """Applies the fp64 rule. `known_error` is eager's error if the reference cannot measure it. One run is a small sample: unless errors are
+    `drawn` from many runs, a violation raises SmallSample."""
     reference = reference.to(torch.float64)
     wide, eager = actual.double(), expected.double()
-    # A NaN of eager's that its own fp64 run does not have (gelu of an infinity in AVX-512 code) is an error like
-    # another: who has a number there is held to the reference.
+    # A NaN that only eager's run has, not its fp64 run (gelu of an infinity in AVX-512 code), is an error of eager: a
+    # number there is compared with the reference.
     narrow = reference.to(expected.dtype).double()
     truth = torch.where(narrow.isinf(), narrow, reference)
     eager = torch.where(eager.isnan() & ~reference.isnan() & ~wide.isnan(), truth, eager)
     if expected.dtype.itemsize < 4:
-        # So is an infinity of eager's in a half type, where a step overflowed and the result does not.
+        # The same holds for an infinity of eager's in a half type, if a step overflowed but the result does not.
         overflowed = eager.isinf() & reference.to(expected.dtype).isfinite() & wide.isfinite()
         eager = torch.where(overflowed, reference, eager)
     _demand(wide.isnan() == eager.isnan(), actual, expected, place, "differ in where NaN is")
     odd = eager.isinf() | wide.isinf() | reference.isinf() | reference.isnan() | eager.isnan()
-    # Where a value overflows only in the narrow type, the rule has nothing to measure: eager decides.
+    # If a value overflows only in the narrow type, the rule does not apply, and eager's value is required.
     _demand(~(eager.isinf() | wide.isinf()) | (wide == eager), actual, expected, place, "differ in where infinity is")
     zero = torch.zeros((), dtype=torch.float64, device=expected.device)
     wide, eager, reference = (torch.where(odd, zero, x) for x in (wide, eager, reference))
@@ -461,7 +460,7 @@ def compare_floats(actual, expected, reference, place, known_error=None, drawn=T
     error, own = (wide - reference).abs(), (eager - reference).abs()
     if known_error is not None:
         own = torch.maximum(own, known_error)
-    # The reference of fp64 results is eager itself, so its own error is in the difference as well.
+    # The reference of fp64 results is eager itself, so the difference includes its own error.
     share = 1 if expected.dtype == torch.float64 else 0
     norm_bound = max((2 + share) * own.norm().item(), 2 * ulp * reference.norm().item(), tiny)
     if error.norm().item() > norm_bound:

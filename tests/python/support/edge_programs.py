@@ -1,5 +1,5 @@
-"""Operators at the edges where their rules decide: equal operands, bounds met exactly, NaN, infinities, signs of zero, limits of integers,
-booleans, elements that are not there. `mutants.py` runs them under mistakes."""
+"""Operators at edge cases of their rules: equal operands, values at bounds, NaN, infinities, signs of zero, limits of integers, booleans,
+indices out of range. `mutants.py` runs them with planted mistakes."""
 
 import torch
 import torch.nn.functional as F
@@ -33,7 +33,7 @@ def tested(x):
 
 
 def shifted(x, counts):
-    """Each number by itself: vector instructions do more with counts out of range than scalar ones."""
+    """Shifts by one count at a time, because vector and scalar instructions differ for counts out of range."""
     return [op(x[i : i + 1], counts[j : j + 1]) for op in (torch.bitwise_left_shift, torch.bitwise_right_shift) for i in range(2) for j in range(5)] + [
         op(x[0], counts[j]) for op in (torch.Tensor.__lshift__, torch.Tensor.__rshift__) for j in range(5)
     ]
@@ -50,12 +50,12 @@ def square():
 
 
 def extrema(x):
-    # Booleans have no place of an extremum in eager.
+    # Eager has no argmax of booleans.
     places = [] if x.dtype == torch.bool else [x.argmax(0), x.argmin(0)]
     return [x.amax(), x.amin(), x.amax(0), x.amin(0), x.max(), x.min(), *x.max(0), *x.min(0), *places]
 
 
-#: name -> (program, its tensors); compared by value, under eager's errors where those are named.
+#: name -> (program, its tensors, ...); compared by value, or by eager's error if one is given.
 INFERENCE = {
     "floats and scalars": (lambda x: compared(x, [0.5, 0.0, 2.5]), [floats()]),
     "integers and scalars": (lambda x: compared(x, [2, 2.5, 0]), [integers()]),
@@ -111,12 +111,12 @@ INFERENCE = {
         + [F.embedding(i, x)],
         [torch.arange(12.0).view(3, 4), torch.tensor([[0, 2, 1, 0], [1, 0, 2, 2]])],
     ),
-    # What a program computes twice in halves is the same number, rounded.
+    # A value in a half type that is computed twice must be rounded both times.
     "halves that are equal": (
         lambda x, y: [torch.where(x.sin() == x.sin(), x, 0), (x.exp() == x.exp() + 0), (x * y).floor(), (x * y).long(), torch.isinf(x * 3e4), (x * y) == 1],
         [torch.tensor([0.5, 1.7, -2.3, 3.0], dtype=torch.float16), torch.tensor([2.0, 1.7641, -0.4347, 0.3333], dtype=torch.float16)],
     ),
-    # A product that is fused with one of its readers only is two numbers.
+    # A product that is contracted (FMA) with only one of its readers would have two values.
     "products that are equal": (
         lambda x, y: [(x * 0.7).std(1, unbiased=False) == 0, (x * y - (x * y).mean(1, keepdim=True)) == 0, (x * y - y * x) == 0, (y * x - (x * y)) == 0],
         [torch.linspace(-3, 3, 32).view(4, 1, 8), torch.linspace(0.1, 2, 32).view(4, 1, 8)],
@@ -170,7 +170,7 @@ ACTIVATIONS = {
 }
 
 TRAINING = {
-    # Each by itself: a NaN in one gradient of a tensor would hide the others.
+    # One gradient each, because a NaN in one gradient of a tensor would hide the others.
     **{f"gradients of {name}": (function, [floats()]) for name, function in ACTIVATIONS.items()},
     "gradients of elu by its result": (lambda x: F.elu(x.clone(), inplace=True), [floats()]),
     "gradients of classes": (lambda x: F.nll_loss(x, torch.tensor([0, 2, 1]), ignore_index=1), [torch.arange(9.0).view(3, 3)]),
@@ -182,7 +182,7 @@ DYNAMIC = {
 
 
 def case(name):
-    """(function, leaves, whether it trains)."""
+    """Returns (function, leaves, whether it trains)."""
     training = name in TRAINING
     function, leaves = {**INFERENCE, **TRAINING, **DYNAMIC}[name]
     return function, [leaf.clone().requires_grad_() if training else leaf for leaf in leaves], training

@@ -1,14 +1,13 @@
-"""Graphs run the kernels a GPU would get, in the emulation that checks every access, and the PTX of the same kernels is collected to
-be assembled.
+"""Runs the GPU kernels of graphs in the emulation, which checks every access, and collects the PTX of the same kernels for ptxas.
 
     emulation = Emulation()
-    emulation.install(monkeypatch)       # whatever is compiled for the host is now emulated
-    ...                                  # torch.compile(..., backend="frit") as ever
-    emulation.assemble()                 # every kernel so far, with no byte of local memory
+    emulation.install(monkeypatch)       # compilations for the host are emulated from now on
+    ...                                  # torch.compile(..., backend="frit") as usual
+    emulation.assemble()                 # all kernels so far; fails if one uses local memory
 
-The ledger (tests/golden/gpu-sweep.json, written by scripts/gpu-sweep) holds the registers of every kernel of the suite. A kernel is
-known by its name, which is made of its operators and a digest of its text; one whose text changed is held to what the ledger
-has for the same operators.
+The ledger (tests/golden/gpu-sweep.json, written by scripts/gpu-sweep) has the registers of every kernel of the suite. The name of a
+kernel consists of its operators and a digest of its text. A kernel whose text changed is compared with the ledger's kernels of the
+same operators.
 """
 
 import concurrent.futures
@@ -26,7 +25,7 @@ from benchmarks import ptx
 from frit.native import compiler
 
 PTXAS = next((p for p in (os.environ.get("FRIT_PTXAS"), "/usr/local/cuda/bin/ptxas") if p and os.path.exists(p)), None)
-#: Of the wheel nvidia-cuda-nvdisasm (scripts/requirements.txt).
+#: From the wheel nvidia-cuda-nvdisasm (scripts/requirements.txt).
 NVDISASM = (os.environ.get("FRIT_NVDISASM", ""), *glob.glob(sysconfig.get_path("purelib") + "/nvidia/*/bin/nvdisasm"))
 ARCHITECTURES = (80, 90, 100)
 LEDGER = Path(__file__).resolve().parents[2] / "golden" / "gpu-sweep.json"
@@ -38,14 +37,15 @@ REPORT = re.compile(
 
 
 def disassembled(cubin):
-    """What nvdisasm prints of a cubin."""
+    """Returns nvdisasm's output for a cubin."""
     tool = next((each for each in NVDISASM if os.path.exists(each)), None)
     assert tool, "nvdisasm is missing: pip install -r scripts/requirements.txt, or name it in FRIT_NVDISASM"
     return subprocess.run([tool, "-c", str(cubin)], check=True, capture_output=True, text=True).stdout
 
 
 def assemble(text, observe=None):
-    """[(kernel, architecture, registers, bytes of local memory)] of one PTX text; ptxas' words if it refuses. `observe` gets the cubin."""
+    """Assembles one PTX text and returns [(kernel, architecture, registers, bytes of local memory)]; fails with ptxas' message if it refuses.
+    `observe` gets the cubin."""
     arch = re.search(r"^\.target sm_(\d+)", text, re.M).group(1)
     entries = set(re.findall(r"\.entry (\w+)", text))
     with tempfile.TemporaryDirectory() as folder:
@@ -65,31 +65,31 @@ def assemble(text, observe=None):
 
 
 def without_digest(entry):
-    """The name of an entry without the digest of its kernel's text."""
+    """Removes the digest of the kernel's text from the name of an entry."""
     return re.sub(r"_[0-9a-f]{8}(?=(_v\d+)?(_u)?(_\d+)?$)", "", entry)
 
 
 def family(kernel):
-    """The name without the digest of the kernel's text and the number of its variant."""
+    """Removes the digest of the kernel's text and the number of its variant from the name."""
     return re.sub(r"_[0-9a-f]{8}(_v\d+)?(_u)?(?=(_\d+)?$)", "", kernel)
 
 
 @functools.cache
 def ptxas_release():
-    """`13.0`: registers are an assembler's choice, and another release chooses otherwise."""
+    """Returns ptxas' release, such as `13.0`: other releases allocate registers differently."""
     said = subprocess.run([PTXAS, "--version"], capture_output=True, text=True, check=True).stdout
     return re.search(r"release (\d+\.\d+)", said).group(1)
 
 
 def unlike_ledger(rows, kernels, growth=1.1):
-    """One line for each (kernel, architecture, registers) that the ledger's kernels do not allow."""
+    """Returns one line for each (kernel, architecture, registers) that exceeds the ledger."""
     most = {}
     for name, registers in kernels.items():
         known = most.setdefault(family(name), registers)
         most[family(name)] = [max(pair, key=lambda number: number or 0) for pair in zip(known, registers)]
     wrong = []
     for name, arch, registers in rows:
-        # None on an architecture that other schedules are chosen for.
+        # The ledger has none for an architecture with other schedules.
         known = kernels.get(name, most.get(family(name), [None] * len(ARCHITECTURES)))[ARCHITECTURES.index(arch)]
         if known is None:
             wrong.append(f"{name}: not in the ledger" + ("" if name not in kernels else f" on sm_{arch}"))
@@ -99,7 +99,7 @@ def unlike_ledger(rows, kernels, growth=1.1):
 
 
 def unlike_table(known, found, growth=1.1):
-    """One line for each entry of a kind that the table does not allow."""
+    """Returns one line for each entry of a kind that exceeds the table."""
     wrong = []
     for architecture, entries in found.items():
         if sorted(entries) != sorted(known.get(architecture, ())):
@@ -114,14 +114,14 @@ def unlike_table(known, found, growth=1.1):
 
 def check_ledger(rows):
     ledger = json.loads(LEDGER.read_text())
-    # Under another release than the ledger's a kernel must be known and stay out of local memory; its registers cannot be compared.
+    # With another release than the ledger's, registers cannot be compared; a kernel must be known and use no local memory.
     wrong = unlike_ledger(rows, ledger["kernels"], 1.1 if ptxas_release() == ledger["ptxas"] else float("inf"))
     assert not wrong, "\n".join([*wrong, "after a look at why: scripts/gpu-sweep --add measures these tests into the ledger"])
 
 
 @functools.cache
 def sweep():
-    """The one emulation of a sweep (scripts/gpu-sweep)."""
+    """Returns the single emulation of a sweep (scripts/gpu-sweep)."""
     chosen = os.environ.get("FRIT_TEST_ARCHITECTURES")
     return Emulation(ARCHITECTURES if chosen is None else tuple(int(arch) for arch in chosen.split()))
 
@@ -141,7 +141,7 @@ class Emulation:
         monkeypatch.setattr(native, "compile", functools.partial(self.compile, native.compile))
 
     def compile(self, native, text, settings, *lookup):
-        """Stands in for `frit._C.compile`; with the cache on, a lookup that the compiler asks comes last."""
+        """Replaces `frit._C.compile`; with the cache on, the last argument is the compiler's lookup."""
         try:
             given = json.loads(settings)
         except ValueError:
@@ -151,13 +151,13 @@ class Emulation:
         result = native(text, json.dumps({**given, "targets": ["simt"]}), *lookup)
         if lookup and lookup[0].found:
             return result  # the compiler stopped at a hit
-        # What was assembled once needs no second time.
+        # Skips texts that were assembled before.
         if self.architectures and _kernels(result) - self.seen:
             self.seen |= self._collect(native, text, given, self.architectures, _kernels(result))
         return result
 
     def _collect(self, native, text, given, architectures, emulated):
-        """Schedules are those of the oldest architecture: where they differ from the emulation's, newer ones are compiled by themselves."""
+        """Collects PTX. Schedules are those of the oldest architecture; newer architectures with other schedules are compiled separately."""
         made = native(text, json.dumps({**given, "targets": [f"sm_{arch}" for arch in architectures]}))
         self.texts += ptx.texts_of(made.artifact)
         names = _kernels(made)
@@ -166,7 +166,7 @@ class Emulation:
         return names | emulated
 
     def assemble(self):
-        """Assembles what has been collected and forgets it; (kernel, architecture, registers) of each."""
+        """Assembles and removes the collected PTX; returns (kernel, architecture, registers) of each kernel."""
         texts, self.texts = self.texts, []
         with concurrent.futures.ThreadPoolExecutor(2) as pool:
             rows = [row for rows in pool.map(assemble, texts) for row in rows]

@@ -1,4 +1,4 @@
-"""Exported programs: compiled by `frit-compile`, or as it compiles them but in this process, with the compiler's report."""
+"""Compiles exported programs: by `frit-compile`, or in this process in the same way, with the compiler's report."""
 
 import json
 import os
@@ -14,7 +14,7 @@ TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[3
 
 
 def compile_file(folder, module, inputs, name="m", **export):
-    """The artifact that the tool makes of what torch.export.save wrote."""
+    """Exports and saves a module, compiles it with `frit-compile`, and returns the artifact's path."""
     program = torch.export.export(module.eval(), tuple(inputs), **export)
     torch.export.save(program, folder / f"{name}.pt2")
     target = folder / f"{name}.frit"
@@ -33,7 +33,7 @@ class Function(torch.nn.Module):
 
 
 def compiled(module, inputs, dynamic_shapes=None, decompose=False, **options):
-    """(callable on the inputs, the compiler's report) of a module's exported program, as it is unless asked otherwise."""
+    """Returns (callable on the inputs, the compiler's report) of a module's exported program, which is decomposed only on request."""
     program = torch.export.export(module, tuple(inputs), dynamic_shapes=dynamic_shapes)
     program = program.run_decompositions() if decompose else program
     result = _C.compile(serialize(program).exported_program.decode(), json.dumps({"name": "main", **options}))

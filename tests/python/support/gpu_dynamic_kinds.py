@@ -1,4 +1,4 @@
-"""The kinds of GPU kernels over unknown sizes (gpu_kinds.py, which has the others, and what is done with all of them)."""
+"""The kinds of GPU kernels with dynamic sizes; the others, and the functions for all of them, are in gpu_kinds.py."""
 
 import torch
 import torch.nn.functional as F
@@ -12,27 +12,27 @@ def dynamic_gelu(s):
 
 @kind(dynamic=True)
 def dynamic_channels(s):
-    """Rows of odd length, a number for each: a place has three indices."""
+    """Rows of odd length and a number for each row: an element has three indices."""
     return lambda x, w: F.relu(x * w[None, :, None]), [s.randn(8 if s.small else 256, 64, 55 * 55), s.randn(64)]
 
 
 @kind(dynamic=True, **BLOCKS)
 def dynamic_pairs(s):
-    """Sums of all pairs of rows, flattened: rows of the result are two indices."""
+    """Sums of all pairs of rows, flattened: a row of the result has two indices."""
     rows = 40 if s.small else 512
     return lambda x, y, z: (x[:, None] + y).flatten(0, 1) * z, [s.randn(rows, 257), s.randn(rows + 1, 257), s.randn(rows * (rows + 1), 257)]
 
 
 @kind(dynamic=True)
 def dynamic_repeat(s):
-    """Rows of copies, so many that it is nothing to read a row again for each."""
+    """Repeated rows, so many copies of each that reading a row again costs nothing."""
     rows = s.rows(16384)
     return lambda x, y, n: x.repeat(1, n.shape[0]) * y, [s.randn(rows, 63), s.randn(rows, 63 * 65), s.randn(65)]
 
 
 @kind(dynamic=True)
 def dynamic_flat(s):
-    """A number for each row beside what has no rows: what is divided is the only index."""
+    """A number for each row with a flat operand: the row comes from dividing the only index."""
     rows, columns = shape(s, 16384, 4095)
     return lambda x, b, w: F.relu(x * b[:, None]).flatten() * w, [s.randn(rows, columns), s.randn(rows), s.randn(rows * columns)]
 
@@ -60,13 +60,13 @@ def dynamic_column_sum(s):
 
 @kind(dynamic=True, **BLOCKS)
 def dynamic_full_channels(s):
-    """Places of three indices in a reduction of everything."""
+    """A full reduction over elements with three indices."""
     return lambda x, w: (x * w[None, :, None]).sum(), [s.randn(8 if s.small else 256, 64, 55 * 55, dtype=F32), s.randn(64, dtype=F32)]
 
 
 @kind(dynamic=True)
 def dynamic_rows_of_channels(s):
-    """Rows on both sides of what is kept."""
+    """Reduced dims on both sides of the kept dim."""
     return lambda x, w: (x * w[:, None]).sum((0, 2)), [s.randn(16, s.rows(16384), 255, dtype=F32), s.randn(s.rows(16384), dtype=F32)]
 
 
@@ -85,7 +85,7 @@ def dynamic_argmax(s):
     return lambda x: x.argmax(), [s.randn(*shape(s, 16384, 64), dtype=F32)]
 
 
-# Rows that are read again: of odd length, of several operands, in more rounds.
+# Rows that are read several times: of odd length, of several operands, in more sweeps.
 @kind(dynamic=True)
 def dynamic_softmax_odd(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 4095))]
@@ -126,7 +126,7 @@ def dynamic_masked_softmax(s):
     return lambda x, m: torch.softmax(x.masked_fill(~m, float("-inf")) * 0.125, -1), [s.randn(rows, columns), mask]
 
 
-# The same of columns but the first: whole vectors, at odd strides and pointers.
+# The same without the first column: full vectors at odd strides and addresses.
 @kind(dynamic=True)
 def dynamic_softmax_of_slice(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 4097))[:, 1:]]

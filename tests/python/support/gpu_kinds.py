@@ -1,8 +1,8 @@
-"""What kinds of GPU kernels there are: each as a function of torch, at the sizes of a device and at sizes that the emulation can take.
+"""The kinds of GPU kernels: each as a torch function, at the sizes of a device and at sizes for the emulation.
 
-`Kind.make(sizes)` gives (function, arguments). On a device nothing is allocated: the arguments are fake, and what is compiled for them is
-assembled. Emulated, the same function runs on fewer rows and every byte that its kernels move is counted. A kind moves what it has to:
-every argument of its graph once, every result once, up to 2 % (`traffic`); one that does not says how much, and `why`.
+`Kind.make(sizes)` returns (function, arguments). At the sizes of a device nothing is allocated: the arguments are fake, and the compiled code
+is assembled. Under emulation, the same function runs on fewer rows, and every byte that its kernels move is counted. A kind must move only
+every argument and every result of its graph once, up to 2 % more (`traffic`); one that moves more gives its ratio, and the reason in `why`.
 """
 
 import contextlib
@@ -31,34 +31,34 @@ from frit.eager.decompositions import decomposition_table
 
 BF16, F32 = torch.bfloat16, torch.float32
 MOST_TRAFFIC = 1.02
-MAP_NORESERVE = 0x4000  # which Python does not name
+MAP_NORESERVE = 0x4000  # missing from Python's mmap
 ROOT = Path(__file__).resolve().parents[3]
 TABLE = ROOT / "tests" / "golden" / "gpu-kernels.json"
-#: What the code of each kind has and has not, as FileCheck tests of the graph of a device's sizes.
+#: The FileCheck tests of each kind's code, for its graph at the sizes of a device.
 LIT = ROOT / "tests" / "codegen" / "kinds"
-LIT_ELSEWHERE = {"foreach_adamw": ROOT / "tests" / "codegen" / "lists.mlir"}  # whose graph is no text to read
+LIT_ELSEWHERE = {"foreach_adamw": ROOT / "tests" / "codegen" / "lists.mlir"}  # its graph is too long to read
 
 
 @dataclass(frozen=True)
 class Kind:
     name: str
     make: Callable
-    #: Bytes moved, at most, over those that the graph has to move, and over those that its kernels have to, one by one.
+    #: The largest ratios of moved bytes to the minimum of the graph, and to the sum of its kernels' minimums.
     traffic: float = MOST_TRAFFIC
     of_kernels: float = MOST_TRAFFIC
-    older: tuple = ()  # both on sm_80, where other schedules are chosen for it
-    #: Needed where one of them is above MOST_TRAFFIC.
+    older: tuple = ()  # both ratios on sm_80, if it has other schedules there
+    #: The reason, required if a ratio is above MOST_TRAFFIC.
     why: str = ""
     dynamic: bool = False
-    #: Whether there is a size at which the emulation runs the same code.
+    #: Whether the emulation runs the same code at some size.
     emulated: bool = True
     #: Whether it changes its arguments.
     writes: bool = False
-    calls: tuple = ()  # operators that stay torch's: the draw of a seed
+    calls: tuple = ()  # operators that torch runs, such as the draw of a seed
 
 
 def apart(sizes, strides, dtype):
-    """Elements so far from each other that their places take more than 32 bits, in no more memory than they need: pages come with a write."""
+    """Returns a tensor whose elements are so far apart that offsets exceed 32 bits; memory is only reserved, and pages are allocated by writes."""
     count = 1 + sum((size - 1) * stride for size, stride in zip(sizes, strides))
     span = mmap.mmap(-1, count * dtype.itemsize, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_NORESERVE)
     tensor = torch.frombuffer(span, dtype=dtype).as_strided(sizes, strides)
@@ -66,20 +66,20 @@ def apart(sizes, strides, dtype):
 
 
 class Emulated(gpu_kernels.Sizes):
-    """Rows as they are on a device are many; the emulation takes a few, so many that what is common to all rows is little."""
+    """Sizes for the emulation: fewer rows than on a device, but enough that bytes shared by all rows are negligible."""
 
     def __init__(self):
         super().__init__("cpu", small=True)
 
     def rows(self, n):
-        # Few of them are long.
+        # Small numbers of rows are for long rows.
         return min(n, 16 if n <= 4096 else max(n // 2048, 64 if n <= 8192 else 128))
 
     def columns(self, n):
         return n
 
     def ids(self, count, limit):
-        # None twice: what is read twice has to be read twice.
+        # No index twice, because a row with two readers is counted once in the minimum.
         return torch.randperm(limit)[:count] if count <= limit else super().ids(count, limit)
 
 
@@ -100,9 +100,9 @@ def kinds():
 
 NORM_BACKWARD = {"traffic": 2.66, "older": (2.66, MOST_TRAFFIC)}
 NORM_BACKWARD["why"] = "few rows, as emulated, take two kernels, with what they share in f32 between; norm_backward_many_rows is one pass"
-BLOCKS = {"older": (MOST_TRAFFIC, MOST_TRAFFIC)}  # so many that they fill a device, and of its loads
+BLOCKS = {"older": (MOST_TRAFFIC, MOST_TRAFFIC)}  # other numbers of blocks on sm_80, with the same limits
 NO_CLUSTERS = {"older": (2.01, 2.01), "why": "no registers of a block keep such a row, and sm_80 has no clusters: it is swept twice"}
-# Those of the benchmarks, but for index_add, which is torch's, and what is a list of others: the block of a model.
+# The kernels of the benchmarks, except for index_add, which torch runs, and the block of a model, which consists of other kinds.
 MORE = {
     **dict.fromkeys(("column_sum", "full_sum_max", "odd_unaligned"), BLOCKS),
     "softmax_long": NO_CLUSTERS,
@@ -124,7 +124,7 @@ def group_norm_silu(s):
     return lambda x, w, b: F.silu(F.group_norm(x, 32, w, b)), [s.randn(1, 320, 64, 64), s.randn(320), s.randn(320)]
 
 
-# Arg-reductions, and reductions whose partners are of other kinds.
+# Arg-reductions, and reductions fused with reductions of other kinds.
 @kind()
 def argmax_rows(s):
     return lambda x: (x.argmax(-1), x.amax(-1)), [s.randn(*shape(s, 16384, 8192), dtype=F32)]
@@ -175,7 +175,7 @@ _ALL |= {name: Kind(name, make, **BLOCKS) for name, make in VARIANCES.items()}
 
 @kind(traffic=1.5, of_kernels=1.5, older=(1.5, 1.5), why="no registers keep a channel of all images: once for its mean and variance, once for what they normalise")
 def batch_norm_channels(s):
-    n, c = (84, 16) if s.small else (256, 64)  # channels enough not to be kernels of their own, and longer than a cluster keeps
+    n, c = (84, 16) if s.small else (256, 64)  # enough channels to be one kernel, each longer than a cluster's shared memory
     return lambda x, w, b: F.batch_norm(x, None, None, w, b, training=True), [s.randn(*size, dtype=F32) for size in ((n, c, 56, 56), (c,), (c,))]
 
 
@@ -191,7 +191,7 @@ def sum_of_channels(s):
 
 @kind()
 def pairwise_distance(s):
-    """The difference of all pairs never exists; the operands are read again and again, out of the cache."""
+    """The differences of all pairs are never stored; the operands are read many times, from the cache."""
     n = 512 if s.small else 16384
     return lambda a, b: (a[:, None, :] - b[None, :, :]).square().sum(-1), [s.randn(n, 4, dtype=F32), s.randn(n, 4, dtype=F32)]
 
@@ -224,7 +224,8 @@ def softmax_long_odd(s):
 
 @kind(emulated=False)
 def softmax_endless(s):
-    """Too long for any cluster: swept, as by dynamic_softmax, whose bytes are counted. Few rows would be split, many are too many here."""
+    """Rows too long for any cluster, which are swept like those of dynamic_softmax, whose bytes are counted. Few rows would be split, and many are too
+    large for the emulation."""
     return lambda x: torch.softmax(x, -1), [s.randn(4096, 600000)]
 
 
@@ -273,7 +274,7 @@ def rms_norm_backward(s):
 
 @kind(**BLOCKS)
 def norm_backward_many_rows(s):
-    """Rows and columns in one pass, several rows a block."""
+    """Reductions over rows and over columns in one pass, with several rows in a block."""
     rows, columns = (32768, 64) if s.small else (262144, 512)
 
     def function(dy, x, w, mean, rstd):
@@ -294,7 +295,7 @@ def gelu_backward_bias(s):
     return function, [s.randn(*shape(s, 16384, 4096)), s.randn(*shape(s, 16384, 4096))]
 
 
-# Elementwise: types side by side, broadcasts, strides, sizes that are not known.
+# Elementwise kernels: mixed types, broadcasts, strides, dynamic sizes.
 @kind()
 def mixed_types(s):
     rows, columns = shape(s, 16384, 4096)
@@ -355,7 +356,7 @@ def is_few(s):
     return s.small and s.device == "cpu"
 
 
-# More elements than 32 bits count, on a device; the emulation has few of them, as far apart.
+# More than 2^32 elements on a device; under emulation only a few, equally far apart.
 def wide(s, rows, columns, far=1 << 29, few=8):
     return apart((few, columns), (far, 1), BF16) if is_few(s) else s.randn(rows, columns)
 
@@ -380,7 +381,7 @@ def gather_beyond_32_bits(s):
     return lambda t, i: F.embedding(i, t), [wide(s, 1 << 21, 4096), s.ids(8, 8) if is_few(s) else s.ids(32768, 1 << 21)]
 
 
-# Moved data.
+# Data movement.
 @kind()
 def cat_rows(s):
     return lambda *x: torch.cat(x) * 0.5, [s.randn(*shape(s, 16384, 2048)) for _ in range(3)]
@@ -459,12 +460,12 @@ def numbered(s):
 
 
 def lit_test(name):
-    """The file that holds the code of a kind."""
+    """Returns the path of the lit test with the code of a kind."""
     return LIT_ELSEWHERE.get(name, LIT / f"{name}.mlir")
 
 
 def imported(one):
-    """The graph of a kind at the sizes of a device, as its lit test has it."""
+    """Returns the imported graph of a kind at the sizes of a device, as in its lit test."""
     (graph,) = captured_on_a_device(one)
     tool = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "frit-compile"
     with tempfile.TemporaryDirectory() as folder:
@@ -474,13 +475,13 @@ def imported(one):
 
 
 def with_graph(test, graph):
-    """The text of a lit test with another graph."""
+    """Replaces the graph in the text of a lit test."""
     return test[: test.index("\nmodule {") + 1] + graph
 
 
 @functools.cache
 def captured_on_a_device(one, any_rows=False):
-    """The graphs of a kind at the sizes of a device, as JSON for the compiler; no number is computed. `any_rows`: for any number of rows."""
+    """Returns the graphs of a kind at the sizes of a device as JSON for the compiler, with fake tensors. `any_rows`: with a dynamic number of rows."""
     graphs = []
 
     def compiler(gm, inputs):
@@ -501,9 +502,8 @@ def captured_on_a_device(one, any_rows=False):
 
 @dataclass(frozen=True)
 class Traffic:
-    """Bytes of global memory: those that the kernels moved; those that each of them had to by itself; those that the graph has to, so what is
-    read of its arguments and what it writes, each byte once. What one kernel leaves for another counts in the last as little as what two
-    of them read."""
+    """Bytes of global memory: moved by the kernels; the sum of the kernels' minimums; and the minimum of the graph, which counts each byte that is
+    read of its arguments or written to its results once, so intermediates do not count and arguments with several readers count once."""
 
     moved: int
     of_kernels: int
@@ -514,7 +514,7 @@ class Traffic:
 
 
 def written(before, arguments, results):
-    """Bytes of fresh results, and of arguments that were changed."""
+    """Returns the bytes of fresh results and of changed arguments."""
     inputs = [x for x in pytree.tree_leaves(arguments) if isinstance(x, torch.Tensor)]
     lie = {x.untyped_storage().data_ptr() for x in inputs}
     fresh = {x.untyped_storage().data_ptr(): x.nbytes for x in pytree.tree_leaves(results) if isinstance(x, torch.Tensor)}
@@ -523,12 +523,12 @@ def written(before, arguments, results):
 
 
 def emulated(one, architecture=90):
-    """Runs a kind with the schedules of an architecture; (results, those it has to compute, Traffic)."""
+    """Runs a kind with the schedules of an architecture; returns (results, expected results, Traffic)."""
     return emulated_for_each(one, (architecture,))[architecture]
 
 
 def emulated_for_each(one, architectures):
-    """The same for several architectures: one trace, compiled for each."""
+    """Does the same for several architectures: one trace is compiled for each."""
     executables = {architecture: [] for architecture in architectures}
 
     @contextlib.contextmanager
@@ -553,7 +553,7 @@ def emulated_for_each(one, architectures):
             torch.manual_seed(1)
             results = compiled(*arguments)
             bytes_written = written(before, arguments, results)
-            # Numbers that kernels draw are those of a CPU's kernels (test_random.py) from the same seed.
+            # Random numbers of kernels are compared with those of CPU kernels (test_random.py) for the same seed.
             torch.manual_seed(1)
             expected = (torch.compile(function, backend="frit", options={"random": "philox"}) if one.calls else function)(*arguments)
         stats = [json.loads(executable.stats()) for executable in executables[trace.way]]

@@ -1,4 +1,4 @@
-"""The kinds of GPU kernels that scan (gpu_kinds.py, which has the others, and what is done with all of them)."""
+"""The kinds of GPU kernels that scan; the others, and the functions for all of them, are in gpu_kinds.py."""
 
 import torch
 from gpu_kinds import F32, kind, shape
@@ -11,7 +11,7 @@ def cumsum_rows(s):
 
 @kind()
 def cumsum_short_rows(s):
-    """With work on the way in and on the way out."""
+    """A scan with elementwise operators before and after it."""
     return lambda x, w: (x * w).cumsum(-1) * 0.5 + x, [s.randn(*shape(s, 1048576, 256), dtype=F32), s.randn(256, dtype=F32)]
 
 

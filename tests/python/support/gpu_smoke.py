@@ -1,5 +1,5 @@
-"""One kernel of each family on a GPU, small: what compute-sanitizer watches (scripts/gpu-check), with torch's caching allocator off, so that
-every tensor is an allocation of its own. A plain program: fewer kernels than a test run, and no framework between.
+"""Runs one small kernel of each family on a GPU under compute-sanitizer (scripts/gpu-check), with torch's caching allocator off, so that every tensor
+is a separate allocation. It is a plain program, without pytest and with fewer kernels than a test run.
 
     python tests/python/support/gpu_smoke.py [--device cuda]
 """
@@ -18,14 +18,14 @@ KINDS = ("mul_add", "odd_unaligned", "bias_gelu_residual", "row_sum_short", "col
 
 
 class Smallest(on_device.Small):
-    """A checker of every access slows a kernel hundreds of times."""
+    """The smallest sizes, because compute-sanitizer slows a kernel down by a factor of hundreds."""
 
     def rows(self, n):
         return min(n, 33)
 
 
 def everything(device):
-    """A full reduction, rows of a cluster and a list of tensors: the families whose kernels work together."""
+    """A full reduction, rows of a cluster and a list of tensors: families whose blocks cooperate."""
     torch.compiler.reset()
     x, rows = torch.randn(70001, device=device), torch.randn(2, 40960, device=device)
     lists = [torch.randn(n, device=device) for n in (5, 1030, 77, 4097)]

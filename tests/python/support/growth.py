@@ -1,7 +1,7 @@
-"""Whether calls leave something behind: ten programs, called again and again, with memory, file handles, threads, tensors and Python objects counted
-after the first tenth and at the end.
+"""Tests for leaks: calls ten programs many times, and counts memory, file handles, threads, tensors and Python objects after the first tenth of the
+calls and at the end.
 
-`scripts/growth 100000` writes tests/golden/growth.json; test_growth.py holds a short run to the same limits.
+`scripts/growth 100000` writes tests/golden/growth.json; test_growth.py checks a short run against the same limits.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import torch
 
-#: What a run may grow by: pages that an allocator takes late, nothing that is a little for each call.
+#: The allowed growth of a run: for pages that an allocator takes late, but not for anything that grows with each call.
 LIMITS = {"kibibytes": 1024, "handles": 0, "threads": 0, "tensors": 0, "objects": 64, "temporary_bytes": 0}
 
 
@@ -78,8 +78,8 @@ PROGRAMS = (pointwise, reduction, product, mutation, views, random, sizes, train
 
 
 def measured(executables):
-    """What is there now. The list of all objects is some megabytes, which the allocator may keep or give back: memory is counted last, when it has
-    given back all that nobody holds."""
+    """Returns the current counts. The list of all objects takes some megabytes, so memory is measured last, after the allocator has returned unused
+    pages."""
     gc.collect()
     objects = gc.get_objects()
     tensors, number = sum(issubclass(type(x), torch.Tensor) for x in objects), len(objects)
@@ -99,7 +99,7 @@ def measured(executables):
 
 
 def growth(program, calls):
-    """What grew between the first tenth of the calls and the last, by name."""
+    """Returns the growth between the first tenth of the calls and the end, by name."""
     from frit import backend
 
     torch.compiler.reset()
@@ -115,7 +115,7 @@ def growth(program, calls):
     try:
         for call in range(calls):
             if call == max(calls // 10, 10):
-                measured(executables)  # what counting itself takes stays out
+                measured(executables)  # excludes memory that the first measurement takes
                 before = measured(executables)
             try:
                 compiled(*arguments(call))
@@ -128,7 +128,7 @@ def growth(program, calls):
 
 
 def beyond(found):
-    """What grew by more than it may."""
+    """Returns the counts that grew beyond their limits."""
     return {name: number for name, number in found.items() if number > LIMITS[name]}
 
 

@@ -1,7 +1,7 @@
 """Runs captured JSON through torch.ops, one node after another.
 
-An oracle for capture: capture, interpret, compare with eager. It reads nothing but the JSON and the
-constants, so what it computes right is what the text says.
+An oracle for capture: capture, interpret, compare with eager. It reads only the JSON and the
+constants, so correct results prove that the text is complete.
 """
 
 import json
@@ -20,7 +20,7 @@ _MODULES = {"_operator": operator, "math": math, "torch": torch}
 
 
 def compile_json(text, constants):
-    """A boxed callable for a captured program."""
+    """Returns a boxed callable for a captured program."""
     program = json.loads(text)
     graph = program["graph_module"]["graph"]
     specs = program["graph_module"]["signature"]["input_specs"]
@@ -154,7 +154,7 @@ def _store(outputs, value, env, graph):
 
 
 def _as_described(name, tensor, meta):
-    """The value, which has the shape and the type its description promises."""
+    """Checks that a value has the described shape and type, and returns it."""
     assert len(meta["sizes"]) == tensor.dim(), name
     for size, described in zip(tensor.shape, meta["sizes"]):
         assert described.get("as_int", size) == size, (name, tensor.shape, meta["sizes"])

@@ -1,10 +1,10 @@
-"""Mutation testing of the legalisation rules: each rule gets small mistakes, one at a time (passes/legalize/Mutants.h), and a check that runs
-it must fail. `scripts/mutants` runs all of them and keeps the ledger.
+"""Mutation testing of the legalisation rules: each rule gets small mistakes, one at a time (passes/legalize/Mutants.h), and a check that uses
+it must fail. `scripts/mutants` runs all of them and writes the ledger.
 
-A check is the operator database (`operator_database`): one operator in a few types as one graph, samples as they are and with special values
-in them, or one of `edge_programs`. What a check does without a mistake it must pass, or it says nothing.
+A check is one operator of `operator_database` in a few types as one graph, with its samples unchanged and with special values in them, or one
+of `edge_programs`. A check counts only if it passes without a mistake.
 
-    python mutants.py        # a worker: questions as lines of JSON on its input, answers on its output
+    python mutants.py        # a worker: reads questions as lines of JSON from standard input, and writes answers to standard output
 """
 
 import collections
@@ -16,14 +16,14 @@ import sys
 
 #: Samples of an operator and a type.
 SAMPLES = 3
-#: What the names of checks begin with that are `edge_programs`.
+#: The prefix of the names of checks from `edge_programs`.
 EDGES = "edges: "
 PHASES = ("inference", "training", "dynamic")
 TYPES = {"inference": ("float32", "int64", "bool", "bfloat16", "uint8"), "training": ("float32",), "dynamic": ("float32",)}
 
 
 def checks():
-    """(operator of the database, phase) of every check."""
+    """Returns (operator of the database, phase) of every check."""
     import operator_database as database
 
     edges = [(EDGES + name, phase) for phase, table in edge_tables().items() for name in table]
@@ -61,7 +61,7 @@ def cases(name, phase):
 
 
 def _special(case):
-    """The same with special values among its operands' elements, read by another operator; None where there is no place for any."""
+    """Returns the case with special values in its operands and a reader of its result; None if its operands can hold none."""
     import torch
 
     chooser = random.Random(case.label)
@@ -90,7 +90,7 @@ def _values(dtype):
 
 
 def _read(case):
-    """The same with an operator behind it that reads the result: one that is a view of an argument is computed then."""
+    """Returns the case followed by an operator that reads the result, so that a result which is a view of an argument is computed."""
     import torch
     from torch.utils import _pytree as pytree
 
@@ -108,7 +108,7 @@ def _read(case):
 
 
 def verdict(name, phase):
-    """What a check says: '' where frit is right, else what is wrong; then which mistakes were made, or may be, in its graphs."""
+    """Returns the result of a check: '' if frit is right, else the difference; then the mistakes that were made, or are possible, in its graphs."""
     import operator_comparison as comparison
     import operator_database as database
     import torch
@@ -119,7 +119,7 @@ def verdict(name, phase):
     places = set()
 
     def seen(name, stage, captured, report, executable):
-        # Zero where the rule refused its operator with the mistake in it: ATen's call is right.
+        # Zero if the rule refused its operator because of the mistake: then ATen's call is right.
         places.update(place for place, count in (report.get("mutants") or {}).items() if count)
 
     right, together = [], []
@@ -143,7 +143,7 @@ def verdict(name, phase):
                 return f"error: {comparison.short(actual)}", places
             for (case, wanted), one in zip(batch, actual):
                 wrong = [what for what in comparison.differences(one, wanted, case, training) if what]
-                # Where a rule decides, inputs a rounding apart say nothing of it: numbers are close to eager's there, or wrong.
+                # Perturbed inputs do not help with discontinuous rules: numbers are close to eager's, or wrong.
                 wrong = wrong or (_apart(one, wanted) if name.startswith(EDGES) else [])
                 if wrong:
                     return f"{case.label}: {wrong[0]}", places
@@ -164,7 +164,7 @@ def _apart(actual, expected):
 
 
 def chosen(found, most):
-    """Of the places of a rule: `most` of each kind, those of other operations first."""
+    """Chooses among the places of a rule: at most `most` of each kind, those of other operations first."""
     by_kind = collections.defaultdict(list)
     for place in sorted(found, key=lambda place: (int(place.rpartition("/")[2]), place)):
         by_kind[place.partition("/")[0]].append(place)

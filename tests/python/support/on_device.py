@@ -1,7 +1,7 @@
-"""Programs and kinds of kernels on a device, against eager there: what the tests that need a GPU share, and what is tried on the CPU without one.
+"""Compares programs and kinds of kernels on a device with eager there. Tests that need a GPU share it; without a GPU it is tried on the CPU.
 
-A program is made on the CPU, as it is everywhere, then moved: its numbers are those that other tests have seen. What it makes itself while it
-runs comes to the device by torch's default device.
+A program is made on the CPU and then moved, so its numbers are those of other tests. Tensors that it makes while it runs are on the device because
+of torch's default device.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ from benchmarks.gpu import error_of
 
 
 class Small(gpu_kinds.Emulated):
-    """The sizes that the emulation takes, on a device: few rows, all columns."""
+    """The sizes of the emulation, on a device: few rows, all columns."""
 
     def __init__(self, device):
         super().__init__()
@@ -33,20 +33,20 @@ def default_device(device):
 
 
 def check_program(program, device):
-    """As `checker.check_program`, with gradients where the program trains. The order of a GPU's additions is not eager's, so nothing
-    with floats is held to bits; numbers without rounding are."""
+    """Like `checker.check_program`, with gradients if the program trains. A GPU adds in another order than eager, so floats are not
+    compared bit for bit; values without rounding are."""
     function, inputs = program.make("test")
     if getattr(function, "module", None) is not None:
         function.module.to(device)
     inputs = pytree.tree_map(lambda x: x.detach().to(device).requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x, inputs)
     with default_device(device):
-        # Random numbers are eager's where they are asked for.
+        # Requests eager's random numbers.
         drawn = {"seed": 3, "options": {"random": "torch"}} if program.random else {}
         checker.check(function, *inputs, training=program.training, fullgraph=program.fullgraph, **drawn)
 
 
 def check_kind(one, device, sizes=None):
-    """One kind of kernel against eager, or against a kernel an operator where kernels draw the numbers; the error in units of the largest number."""
+    """Compares a kind of kernel with eager, or with unfused kernels if kernels draw random numbers; returns the error relative to the largest number."""
     torch.manual_seed(0)
     torch.compiler.reset()
     with default_device(device), torch.no_grad():

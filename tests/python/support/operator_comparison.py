@@ -1,10 +1,10 @@
-"""Cases of `operator_database` under frit, held to eager and, where AOTAutograd's graphs do not do as eager does, to aot_eager.
+"""Compares cases of `operator_database` under frit with eager and, where AOTAutograd's graphs differ from eager, with aot_eager.
 
-All cases of an operator, a type and a phase are one graph: what fails in it is found by halves. A case
+All cases of an operator, a type and a phase are one graph; failing cases are found by bisection. A case
 
 * passes if frit's outcome is eager's, leaf by leaf: type, shape, values (`checker`'s rules), strides, storage offsets, which tensors
-  share storage, what became of the arguments; or the type of error that eager raises;
-* is an exception if aot_eager is not right either, and frit does as aot_eager does: gives its outcome, or raises where it raises;
+  share storage, mutations of arguments; or the type of error that eager raises;
+* is an exception if aot_eager is wrong too and frit agrees with aot_eager: both give the same outcome, or both raise;
 * fails otherwise.
 """
 
@@ -32,7 +32,7 @@ PASSED, EXCEPTION, FAILED = "passed", "exception", "failed"
 
 @dataclasses.dataclass
 class Verdict:
-    """Of one case; `reason` says what aot_eager does in an exception, what frit does in a failure."""
+    """The verdict on a case; `reason` says what aot_eager does in an exception, and what frit does in a failure."""
 
     label: str
     outcome: str
@@ -41,7 +41,7 @@ class Verdict:
 
 @dataclasses.dataclass
 class Outcome:
-    """Of one run of one case: its leaves, or the error that came instead."""
+    """The outcome of one run of a case: its leaves, or the error that it raised."""
 
     inputs: list = dataclasses.field(default_factory=list)
     leaves: list = dataclasses.field(default_factory=list)
@@ -56,9 +56,8 @@ class Outcome:
 
 
 def compiled(compiler, cases, dynamic):
-    """`torch.compile` of all cases as one graph without Dynamo, which has nothing to follow here: the backend `compiler` is handed a graph
-    that calls them, as `torch.compile` hands one over: sizes that vary are arguments of their own, in front. Gives a function of the cases'
-    lists of leaves."""
+    """Compiles all cases as one graph without Dynamo, which has nothing to trace here. The backend `compiler` gets a graph that calls them,
+    as from `torch.compile`: dynamic sizes are separate arguments before the others. Returns a function of the cases' lists of leaves."""
     structures = []
 
     def flattened(*values):
@@ -71,7 +70,7 @@ def compiled(compiler, cases, dynamic):
         return flat
 
     mode = FakeTensorMode(shape_env=ShapeEnv())
-    # Copies: a tensor of two cases would be one argument.
+    # Copied, because a tensor of two cases would be one argument.
     leaves = [leaf for case in cases for leaf in _copied(case.leaves)]
     symbols = {}
     with tracing(TracingContext(mode)):
@@ -123,7 +122,7 @@ def _copied(leaves):
 
 
 def _cotangent(x):
-    """As large everywhere, of both signs and without a pattern that a sum would cancel."""
+    """A cotangent of similar magnitude everywhere, with both signs and without a pattern that a sum would cancel."""
     values = torch.arange(x.numel(), dtype=torch.float64, device="cpu").mul(0.7).add(0.3).cos()
     if x.is_complex():
         values = torch.complex(values, values.flip(0))
@@ -142,11 +141,11 @@ def eager_outcome(case, training):
 
 
 def compiled_outcomes(compiler, cases, training, dynamic):
-    """One outcome for each case, or the error of the whole."""
+    """Returns one outcome for each case, or the error of the whole graph."""
     try:
         try:
             call = compiled(compiler, cases, dynamic)
-        except TensorifyScalarRestartAnalysis:  # AOTAutograd's word to Dynamo, which then traces anew
+        except TensorifyScalarRestartAnalysis:  # by which AOTAutograd makes Dynamo trace again
             call = compiled(compiler, cases, dynamic)
         return outcomes(call, cases, training)
     except Exception as error:
@@ -157,7 +156,7 @@ def compiled_outcomes(compiler, cases, training, dynamic):
 
 
 def differences(actual, expected, case, training):
-    """What each leaf (arguments, then results and gradients) has against it, None where nothing; then what sharing has."""
+    """Returns a message for each leaf that differs (arguments, then results and gradients), else None; then one for storage sharing."""
     found = []
     if [type(x) for x in actual.leaves] != [type(x) for x in expected.leaves]:
         names = [[type(x).__name__ for x in each.leaves] for each in (actual, expected)]
@@ -204,7 +203,7 @@ def _compare(actual, expected, place, case, numerics):
 
 
 def _plain(x):
-    """A complex tensor as pairs; a type that has no comparison as bytes."""
+    """Views a complex tensor as pairs, and a type without comparisons as bytes."""
     x = _resolved(x)
     if x.is_complex():
         return torch.view_as_real(x)
@@ -215,7 +214,7 @@ def _plain(x):
 
 
 def _resolved(x):
-    """The numbers themselves; complex halves have no kernel that conjugates or negates."""
+    """Resolves lazy bits; complex halves have no kernel that conjugates or negates."""
     x = x.detach()
     if x.dtype == torch.complex32 and (x.is_conj() or x.is_neg()):
         stored = torch.empty(0, dtype=x.dtype).set_(x.untyped_storage(), x.storage_offset(), x.shape, x.stride()).to(torch.complex64)
@@ -231,14 +230,14 @@ def _same_bytes(actual, expected):
 
 
 class _Numerics:
-    """Eager's error in a case, measured when it is asked for."""
+    """Eager's rounding errors in a case, measured on first use."""
 
     def __init__(self, case, training, expected):
         self.case, self.training, self.expected = case, training, expected
         self.reference = None
 
     def of(self, part, i):
-        """(the fp64 run's leaf or None, eager's error where that is known otherwise, a function that draws eager's error)."""
+        """Returns (the fp64 run's leaf or None, eager's error if it is known otherwise, a function that samples eager's error)."""
         if self.reference is None:
             self._measure()
         pick = lambda outcome: getattr(outcome, part)[i] if outcome is not None and i < len(getattr(outcome, part)) else None  # noqa: E731
@@ -251,7 +250,7 @@ class _Numerics:
         return reference, known, lambda: pick(self._drawn())
 
     def _measure(self):
-        """Complex leaves are pairs of floats here, so that `checker`'s ways with floats serve them."""
+        """Converts complex leaves to pairs of floats, so that `checker`'s functions for floats apply."""
         self.leaves = [_plain(x).clone().requires_grad_(x.requires_grad) if x.is_complex() else x for x in self.case.leaves]
         self.errors = None
         try:
@@ -280,7 +279,7 @@ class _Numerics:
         def real(x):
             return _plain(x) if isinstance(x, torch.Tensor) and x.is_complex() else x
 
-        # A `None` is a leaf of an outcome, and none of a tree.
+        # `None` is a leaf of an outcome, but not of a pytree.
         return checker.Outcome(*[[0 if x is None else real(x) for x in part] for part in (outcome.leaves, outcome.inputs)])
 
 
@@ -298,7 +297,7 @@ def _default_dtype(dtype):
 
 
 def judge(cases, training, dynamic, compiler=backend.frit, started=lambda label: None):
-    """A verdict for each case. `started` is told what is about to run, for whoever records a process that dies."""
+    """Returns a verdict for each case. `started` is called with the label of each case before it runs, so that a crash can be attributed."""
     wanted, together, found = [], [], {}
     for i, case in enumerate(cases):
         started([case.label])
@@ -306,7 +305,7 @@ def judge(cases, training, dynamic, compiler=backend.frit, started=lambda label:
         random = not torch.equal(torch.get_rng_state(), _state_of_seed())
         if wanted[i].error is not None:
             found[i] = _judge_error(case, wanted[i], training, dynamic, compiler)
-        elif random:  # the numbers of one case depend on those that were drawn before
+        elif random:  # the numbers of one case depend on earlier draws
             _judge_batch([i], cases, wanted, training, dynamic, compiler, started, found)
         else:
             together.append(i)
@@ -334,7 +333,7 @@ def _judge_batch(numbers, cases, wanted, training, dynamic, compiler, started, f
         _judge_batch(part, cases, wanted, training, dynamic, compiler, started, found)
 
     def fails_beside_others(i, what):
-        """That a case passes by itself is no excuse, unless aot_eager needs it as well."""
+        """Fails a case that passes only by itself, unless aot_eager also differs with the other cases."""
         aot = compiled_outcomes(aot_eager, batch, training, dynamic)
         place = numbers.index(i)
         if not isinstance(aot, Exception) and not any(differences(aot[place], wanted[i], cases[i], training)):
@@ -357,7 +356,7 @@ def _judge_batch(numbers, cases, wanted, training, dynamic, compiler, started, f
     elif wrong:
         judge_part(right)
     else:
-        # Each by itself may well be right: what they share is then theirs together.
+        # Each case may pass by itself, but together their results share memory.
         aot = compiled_outcomes(aot_eager, batch, training, dynamic)
         as_aot = not isinstance(aot, Exception) and _shared(aot) == _shared(actual)
         outcome = EXCEPTION if as_aot else FAILED
@@ -374,7 +373,7 @@ def _shared(outcomes):
 
 
 def _judge_one(case, wanted, actual, training, dynamic):
-    """Of a case that eager runs."""
+    """Judges a case that eager runs."""
     if actual.error is None and not any(differences(actual, wanted, case, training)):
         return Verdict(case.label, PASSED)
     aot = compiled_outcomes(aot_eager, [case], training, dynamic)
@@ -389,7 +388,7 @@ def _judge_one(case, wanted, actual, training, dynamic):
     from_eager = differences(actual, wanted, case, training)
     from_aot = differences(actual, aot[0], case, training)
     if len(from_eager) == len(from_aot):
-        # Each leaf may be as one of the two has it.
+        # Each leaf may agree with either of the two.
         wrong = [f"{a}; aot_eager: {b}" if a != b else a for a, b in zip(from_eager, from_aot) if a and b]
     else:
         wrong = [x for x in from_aot if x]
@@ -401,9 +400,9 @@ def _judge_one(case, wanted, actual, training, dynamic):
 
 
 def _is_undefined(case, wanted, training, most=4):
-    """Whether eager gives another result when it runs again on the same operands: it reads memory that nobody wrote."""
+    """Whether eager gives another result when it runs again on the same operands, because it reads uninitialised memory."""
     for _ in range(most):
-        # Memory that was freed with something in it.
+        # Leaves freed memory with nonzero contents.
         for size in (1, 64, 1024):
             torch.full((size,), torch.pi)
         (again,) = outcomes(eager([case]), [case], training)
@@ -413,7 +412,7 @@ def _is_undefined(case, wanted, training, most=4):
 
 
 def _judge_error(case, wanted, training, dynamic, compiler):
-    """Of a case that eager refuses."""
+    """Judges a case that eager refuses."""
     actual = compiled_outcomes(compiler, [case], training, dynamic)
     if type(actual) is type(wanted.error):
         return Verdict(case.label, PASSED)
@@ -428,13 +427,13 @@ def _judge_error(case, wanted, training, dynamic, compiler):
 
 
 def short(error):
-    """The type of an error and its first line."""
+    """Returns the type of an error and its first line."""
     lines = [line for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0][:160] if lines else ''}"
 
 
 def quiet():
-    """For a process that does nothing but judge: no warnings, nothing from a disk, one thread."""
+    """Sets up a process that only judges: no warnings, no disk caches, one thread."""
     os.environ["FRIT_CACHE"] = "0"
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)

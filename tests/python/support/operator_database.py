@@ -1,8 +1,8 @@
 """The cases of torch's operator database (`torch.testing._internal.common_methods_invocations.op_db`): each operator, each type that
 it claims on the CPU, some of its samples, each as several programs and over several layouts of its operands.
 
-A *phase* is what is compiled together for one operator and type: see PHASES. A case of a phase is one sample as one program with its
-operands laid in one way. Which samples are taken follows from the seed, the operator and the type alone.
+A *phase* is a set of programs and layouts that are compiled together for one operator and type (PHASES). A case of a phase is one sample
+as one program with one layout of its operands. The samples depend only on the seed, the operator and the type.
 """
 
 import dataclasses
@@ -14,7 +14,7 @@ from collections.abc import Callable
 import torch
 from torch.utils import _pytree as pytree
 
-#: Samples are chosen among that many first ones of an operator.
+#: Samples are chosen among this number of an operator's first ones.
 KNOWN_SAMPLES = 64
 
 #: name -> (training, dynamic, [(program, layout), ...])
@@ -48,15 +48,15 @@ PHASES = {
     "errors": (False, False, []),
 }
 
-#: Memory that was never written: only what describes the result is compared.
+#: Operators that return uninitialised memory: only the metadata of their results is compared.
 UNINITIALISED = {"empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided", "resize_", "resize_as_"}
 
-#: Where torch's fake kernel says another size than the kernel gives, so that the backward graph is traced for what never comes: it runs
-#: as it was traced, which `strict` refuses.
+#: Operators whose fake kernel promises another size than the kernel returns. Their backward graph is traced for wrong sizes and runs
+#: uncompiled, which `strict` refuses.
 FAKE_SIZES = {("nn.functional.embedding_bag", "bfloat16")}
 
 
-#: Errors of eager's fp64 kernels in ulps, where the fp32 kernels say nothing of them, since those accumulate in fp64. Measured with rational
+#: Errors of eager's fp64 kernels in ulps that fp32 kernels do not show, because those accumulate in fp64. Measured with rational
 #: arithmetic over 60 draws of 125 elements: eager's variance errs by up to 3.4 ulp, frit's by 0.8.
 KERNEL_ERRORS = {("var", "float64"): 4.0}
 
@@ -74,10 +74,10 @@ class Case:
 
 @functools.cache
 def operators():
-    """name -> OpInfo, in the database's order."""
+    """Returns {name: OpInfo} in the database's order."""
     from torch.testing._internal import common_methods_invocations as database
 
-    # What its random operators are wrapped in seeds while a graph is traced, not when it runs.
+    # The database's wrapper of random operators would seed during tracing, not when the graph runs.
     database.wrapper_set_seed = lambda operator, *args, **kwargs: operator(*args, **kwargs)
     found = {}
     for op in database.op_db:
@@ -91,7 +91,7 @@ def dtype_name(dtype):
 
 
 def types(name, phase):
-    """The types by name that an operator claims in a phase. Errors belong to no type: float32 stands there."""
+    """Returns the names of the types that an operator claims in a phase. Errors have no type, so float32 is returned for them."""
     op = operators()[name]
     if phase == "errors":
         return ["float32"] if op.error_inputs_func is not None else []
@@ -102,7 +102,8 @@ def types(name, phase):
 
 
 def drawn(seed, count, phases=tuple(PHASES), most=3):
-    """`count` (operator, types, phase) by a seed: as far as they go each operator once, cheap phases more often, `most` types."""
+    """Draws `count` triples (operator, types, phase) by a seed: each operator at most once if possible, cheap phases more often, at most `most`
+    types."""
     chooser = random.Random(seed)
     weights = [4 if phase == "inference" else 2 if phase == "training" else 1 for phase in phases]
     names, found = [], []
@@ -118,7 +119,7 @@ def drawn(seed, count, phases=tuple(PHASES), most=3):
 
 
 def cases(name, dtype, phase, seed=0, count=2):
-    """The cases of an operator, a type (by name) and a phase, over at most `count` samples; those that eager refuses are among them."""
+    """Returns the cases of an operator, a type (by name) and a phase, over at most `count` samples, including those that eager refuses."""
     op = operators()[name]
     training, _, programs = PHASES[phase]
     chooser = random.Random(f"{seed} {name} {dtype}")
@@ -127,7 +128,7 @@ def cases(name, dtype, phase, seed=0, count=2):
     _seed_everything(chooser.getrandbits(32))
     samples = list(itertools.islice(op.sample_inputs("cpu", getattr(torch, dtype), requires_grad=training, set_seed=False), KNOWN_SAMPLES))
     numbers = list(range(len(samples)))
-    # The first sample is the one that is like a program's; the others are drawn.
+    # The first sample is the most typical one; the others are drawn.
     chosen = sorted([0, *chooser.sample(numbers[1:], min(count, len(numbers)) - 1)] if numbers else [])
     found = []
     for number in chosen:
@@ -162,7 +163,7 @@ def _errors(op, chooser, count):
 
 
 def _opened(sample):
-    """The tensors of a sample, each once, and `call(operator, *tensors)`."""
+    """Returns the tensors of a sample, each once, and `call(operator, *tensors)`."""
     flat, structure = pytree.tree_flatten((sample.input, tuple(sample.args), dict(sample.kwargs)))
     leaves, places = [], {}
     for place, value in enumerate(flat):
@@ -181,7 +182,7 @@ def _opened(sample):
 
 
 def _case(op, sample, program, layout, training):
-    """(function, leaves) of a program, or None where the operator, its sample or the layout has none."""
+    """Returns (function, leaves) of a program, or None if it does not exist for the operator, the sample or the layout."""
     leaves, call = _opened(sample)
     strided = all(x.layout is torch.strided for x in leaves)
     laid = [LAYOUTS[layout](x, i) if strided else x for i, x in enumerate(leaves)]
@@ -211,7 +212,7 @@ def _in_place(op, sample, leaves, call, layout):
         return None
 
     def run(first, *rest):
-        # A leaf that asks for its gradient is not written.
+        # A leaf that requires gradients must not be written.
         first = first.clone() if first.requires_grad else first
         return call(variant, first, *rest)
 
@@ -238,7 +239,7 @@ def _out(op, sample, leaves, call, layout):
 
 
 def _behind_a_view(op, sample, leaves, call, layout):
-    """The first operand is what a slice and a transposition make of an argument."""
+    """The first operand is a transposed slice of an argument."""
     if not leaves or leaves[0].is_sparse:
         return None
     x = leaves[0]
@@ -257,7 +258,7 @@ def _before_a_write(op, sample, leaves, call, layout):
     """The result, and then the first operand, are written in place."""
 
     def run(*tensors):
-        # Memory that asks for its gradient is not written.
+        # Memory of a leaf that requires gradients must not be written.
         tensors = [x.clone() if x.requires_grad else x for x in tensors]
         result = call(op.get_op(), *tensors)
         first = next((x for x in pytree.tree_leaves(result) if isinstance(x, torch.Tensor)), None)
@@ -280,7 +281,7 @@ def _write(x):
 
 
 def _buffer_update(op, sample, leaves, call, layout):
-    """What a module does that keeps the result of a step in a buffer."""
+    """Writes the result to a buffer, like a module that stores state between steps."""
     expected = _tried(functools.partial(call, op.get_op()), leaves)
     first = next((x for x in pytree.tree_leaves(expected) if isinstance(x, torch.Tensor)), None)
     if first is None or first.layout is not torch.strided:
@@ -298,7 +299,7 @@ def _buffer_update(op, sample, leaves, call, layout):
 
 
 def _tried(function, leaves):
-    """What eager gives on copies, or None where it refuses."""
+    """Returns eager's results on copies, or None if it refuses."""
     try:
         return function(*[x.detach().clone() for x in leaves])
     except Exception:
@@ -316,7 +317,7 @@ PROGRAMS = {
 
 
 # -- layouts -----------------------------------------------------------------------------------------------
-# Each takes an operand and its number, and gives the operand itself where the layout means nothing to it.
+# Each takes an operand and its number, and returns the operand itself if the layout does not apply to it.
 
 
 def _strided(x, number):
@@ -338,7 +339,7 @@ def _offset(x, number):
 
 
 def _expanded(x, number):
-    # Rows of indices that are all the same would say no place twice where the operator wants each once.
+    # Not for indices: expanded rows would repeat an index, and some operators need distinct ones.
     if x.ndim == 0 or x.shape[0] < 2 or (number and not (x.is_floating_point() or x.is_complex())):
         return x
     return x.detach()[:1].clone().expand(x.shape)

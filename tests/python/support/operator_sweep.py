@@ -1,6 +1,6 @@
-"""Runs tasks of `operator_database` in processes of their own, so that one that dies, or never ends, is a failure like another.
+"""Runs tasks of `operator_database` in separate processes, so that a crash or a hang is an ordinary failure.
 
-    python operator_sweep.py        # a worker: tasks as lines of JSON on its input, what becomes of them on its output
+    python operator_sweep.py        # a worker: reads tasks as lines of JSON from standard input, and writes their verdicts to standard output
 """
 
 import collections
@@ -13,9 +13,9 @@ import threading
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-#: Seconds without a word after which a worker is given up, and tasks after which it makes place for a new one.
+#: Seconds without output after which a worker is killed, and tasks after which it is replaced.
 PATIENCE, TASKS = 300, 100
-#: Cases that are one graph at most.
+#: The most cases in one graph.
 TOGETHER = 40
 
 
@@ -26,7 +26,7 @@ class Worker:
         self.process = None
 
     def run(self, task):
-        """The verdicts of a task ({"name", "types", "phase", "seed", "count"}) as lists [label, outcome, reason]."""
+        """Returns the verdicts of a task ({"name", "types", "phase", "seed", "count"}) as lists [label, outcome, reason]."""
         verdicts = []
         while True:
             judged = {label for label, *_ in verdicts}
@@ -41,12 +41,12 @@ class Worker:
                 return verdicts + [["all", "failed", f"crash: {why} outside of any case"]]
 
     def _crash(self, task, label, why):
-        """A process that dies under aot_eager, too, dies of torch."""
+        """Returns the verdict of a crash: an exception if the process also dies with aot_eager, else a failure."""
         found, _, other = self._ask({**task, "without": [], "only": label, "single": True, "backend": "aot_eager"})
         return ("failed", f"crash: {why}") if found is not None else ("exception", f"aot_eager: crash: {other}")
 
     def _ask(self, task):
-        """(verdicts, None, None), or of a process that died (None, labels of what it ran, why)."""
+        """Returns (verdicts, None, None), or (None, labels of the running cases, reason) if the process died."""
         if self.process is None or self.process.poll() is not None or self.tasks >= TASKS:
             self._start()
         self.tasks += 1
@@ -95,7 +95,7 @@ class Worker:
 def work():
     """Reads tasks until its input ends."""
     output = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # what torch prints is no answer
+    os.dup2(2, 1)  # output of torch goes to stderr
     import operator_comparison
     import operator_database
     import torch
@@ -140,7 +140,7 @@ def work():
 
 
 def counted(rows):
-    """operator -> type -> [passed, exceptions, failed] of (task, verdicts)."""
+    """Returns operator -> type -> [passed, exceptions, failed], for rows (task, verdicts)."""
     places = {"passed": 0, "exception": 1, "failed": 2}
     table = {}
     for task, verdicts in rows:
@@ -153,7 +153,7 @@ def counted(rows):
 
 
 def reasons(rows, outcome):
-    """Lines `operator<TAB>types<TAB>phases<TAB>reason`: what has this outcome, each reason of an operator once."""
+    """Returns lines `operator<TAB>types<TAB>phases<TAB>reason` of the cases with this outcome, one for each reason of an operator."""
     groups = collections.defaultdict(lambda: (set(), set(), {}))
     for task, verdicts in rows:
         for label, found, reason in verdicts:

@@ -1,8 +1,8 @@
-"""Mistakes on purpose: an operator of the captured text becomes another one, so that frit is wrong and ATen is not.
+"""Plants mistakes: replaces an operator of the captured text by another one, so that frit is wrong and ATen is not.
 
-`install("sin.default", "cos.default")` in a process, or `python planted.py sin.default cos.default script.py` for a script of its own. `when` says
-under which settings the mistake is made: it stands for a pass that is on. `results`: only in graphs with so many results, as mistakes that go away
-when values are looked at. `where=is_relaid`: only in graphs that the layout pass changes.
+Call `install("sin.default", "cos.default")` in a process, or run `python planted.py sin.default cos.default script.py` for a script. `when` limits the
+mistake to some settings, as if a pass that is on made it. `results` limits it to graphs with this number of results, like a mistake that disappears
+when more values are observed. `where=is_relaid` limits it to graphs that the layout pass changes.
 """
 
 import json
@@ -11,11 +11,11 @@ import sys
 
 
 def is_relaid(captured, settings):
-    """Whether the graph is compiled to something else because its library calls may work channels-last."""
+    """Whether the graph is compiled differently because its library calls may run channels-last."""
     from frit import backend
     from frit.native import compiler
 
-    # Schedules are chosen by number, and kernels have other numbers where layouts differ.
+    # Schedules are selected by the kernel's number, and other layouts change the numbering.
     options = {**backend._for_compiler(captured, settings), "schedule_choices": ""}
     native = compiler()
     made = [native.compile(captured.json, json.dumps({**options, "relay": relay, "name": "planted"})) for relay in (options["relay"], False)]

@@ -1,4 +1,4 @@
-"""A pytest plugin: which legalisation rules each test runs, for `scripts/mutants`.
+"""A pytest plugin that records which legalisation rules each test uses, for `scripts/mutants`.
 
     FRIT_RULES=FILE scripts/in-tree-python -m pytest -p tests.python.support.record_rules ...        # FILE: a line of JSON for each test
 """
@@ -10,7 +10,7 @@ import time
 import pytest
 
 from frit import backend
-from frit.cache.summary import KeptReport
+from frit.cache.summary import StoredReport
 
 
 @pytest.hookimpl(hookwrapper=True)
@@ -18,7 +18,7 @@ def pytest_runtest_call(item):
     operators = set()
 
     def seen(name, stage, captured, report, executable):
-        if not isinstance(report, KeptReport):  # nobody reads those
+        if not isinstance(report, StoredReport):  # their rules are not recorded
             operators.update(report["legalized"] if "legalized" in report else ())
 
     backend._OBSERVERS.append(seen)

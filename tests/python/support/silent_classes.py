@@ -1,4 +1,4 @@
-"""The mistakes on purpose of `scripts/planted`: which there are, which tests hold each class, and what those say under the mistake."""
+"""The planted mistakes of `scripts/planted`: lists them and the tests of each class, and runs those tests with a mistake."""
 
 import json
 import os
@@ -13,7 +13,7 @@ LEDGER = ROOT / "tests" / "golden" / "planted.json"
 
 
 def mistakes():
-    """class -> the mistake in words, from `ir/Planted.h` and `frit.planted`."""
+    """Returns class -> description of the mistake, from `ir/Planted.h` and `frit.planted`."""
     from frit import planted
 
     text = (ROOT / "ir" / "Planted.h").read_text()
@@ -22,7 +22,7 @@ def mistakes():
 
 
 def tests():
-    """class -> the tests that `tests/README.md` names for it, as pytest takes them."""
+    """Returns class -> the tests that `tests/README.md` names for it, as arguments of pytest."""
     section = (ROOT / "tests" / "README.md").read_text().split("## The classes of silent errors")[1].split("\n## ")[0]
     files = {}
     places = {path.name: path.relative_to(ROOT).as_posix() for path in sorted((ROOT / "tests" / "python").rglob("test_*.py"))}
@@ -41,12 +41,12 @@ def tests():
 
 
 def run(names, planted=0):
-    """(outcome, by what, seconds) of tests with a mistake, or with none: `survived` where all pass."""
+    """Runs tests with a mistake, or with none; returns (outcome, what caught it, seconds), with `survived` if all pass."""
     environment = {**os.environ, "FRIT_BUILD_DIR": os.environ.get("FRIT_BUILD_DIR", str(ROOT / "build"))}
     environment.pop("FRIT_PLANT", None)
     if planted:
         environment["FRIT_PLANT"] = str(planted)
-    environment["COLUMNS"] = "300"  # of pytest's last lines
+    environment["COLUMNS"] = "300"  # so that pytest does not cut its last lines
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(ROOT)])
     started = time.perf_counter()
     command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", *names]
@@ -64,7 +64,7 @@ def run(names, planted=0):
 
 
 def judge(names, planted):
-    """The same of the first test that fails, in the order of the table."""
+    """Returns the same for the first test that fails, in the order of the table."""
     total = 0
     for name in names:
         outcome, by, seconds = run([name], planted)

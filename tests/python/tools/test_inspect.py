@@ -91,7 +91,7 @@ def test_bench_gives_sizes_that_are_arguments_and_finds_own_products(tmp_path, c
 
 @pytest.mark.parametrize("text", ["4x", "4xf99", "ids=", "ids=x", "-1x3"])
 def test_bench_refuses_what_is_no_form(text):
-    with pytest.raises(OptionError, match="is no form like"):
+    with pytest.raises(OptionError, match="is not of the form"):
         parse_input(text)
 
 
@@ -103,10 +103,10 @@ def test_wrong_uses_end_with_one_line(model, tmp_path, capsys):
     (tmp_path / "text.frit").write_text("no artifact")
     (tmp_path / "empty").mkdir()
     for words, message in [
-        (["inspect", str(tmp_path / "text.frit")], "is no .frit file"),
+        (["inspect", str(tmp_path / "text.frit")], "is not a .frit file"),
         (["inspect", str(tmp_path / "none.frit")], "cannot be read: No such file"),
-        (["inspect", str(model), "--size", "rows"], "is no size like"),
-        (["report", str(tmp_path / "empty")], "holds no graph"),
+        (["inspect", str(model), "--size", "rows"], "is not of the form"),
+        (["report", str(tmp_path / "empty")], "has no graph"),
         (["bench", str(model), "--input", "idz=4x3"], "the model has no input 'idz'; it has ids, scale"),
         (["bench", str(model), "--iterations", "0"], "--iterations takes a number from 1"),
     ]:

@@ -157,7 +157,7 @@ def test_bisect_names_the_pass_and_ends_with_the_smallest_graph(tmp_path, monkey
     said = []
     assert bisect.of_program(load(error.repro), str(tmp_path / "smallest"), said.append) == 1
     text = "\n".join(said)
-    assert ("the difference takes: fusion" in text) if needs else ("no pass makes the difference" in text), text
+    assert ("the difference needs: fusion" in text) if needs else ("no pass makes the difference" in text), text
     assert "smallest graph: 1 operators" in text and "first operator: aten.sin.default" in text, text
     (folder,) = os.listdir(tmp_path / "smallest")
     with pytest.raises(frit.VerifyError):
@@ -184,7 +184,7 @@ def test_bisect_blames_no_pass_whose_absence_fails(tmp_path, monkeypatch, fails)
     said = []
     assert bisect.of_program(load(error.repro), str(tmp_path / "smallest"), said.append) == 1
     assert "without fusion: undecided, it fails: CompileError: as planned" in said, said
-    assert "without padding: still wrong" in said and not any(line.startswith("the difference takes") for line in said), said
+    assert "without padding: still wrong" in said and not any(line.startswith("the difference needs") for line in said), said
     assert any(line.startswith("no other pass than fusion can make the difference") for line in said), said
 
 
@@ -202,7 +202,7 @@ def test_bisect_names_the_layouts(tmp_path, monkeypatch, dynamic):
     text = "\n".join(said)
     assert "without layout: right" in text and "without fusion: still wrong" in text, text
     assert "without approximation: right, and without it layouts are not changed" in text, text
-    assert "the difference takes: layout\n" in text and "aten.convolution.default" in text[text.index("smallest graph") :], text
+    assert "the difference needs: layout\n" in text and "aten.convolution.default" in text[text.index("smallest graph") :], text
     assert "first operator: aten.sin.default" in text, text
     (folder,) = os.listdir(tmp_path / "smallest")
     with pytest.raises(frit.VerifyError):

@@ -1,4 +1,4 @@
-"""The kinds of GPU kernels, compiled and assembled at the sizes of a device: registers, shared memory and machine code of each entry."""
+"""Compiles and assembles the kinds of GPU kernels at the sizes of a device: registers, shared memory and machine code of each entry."""
 
 import concurrent.futures
 import functools
@@ -14,7 +14,7 @@ from . import bars, sass
 
 
 def compiled_for(graph, name, architecture, calls=()):
-    """(descriptions of the kernels, {entry: what ptxas says}, {entry: its machine code}) of one graph."""
+    """Returns (descriptions of the kernels, {entry: ptxas' figures}, {entry: its machine code}) of one graph."""
     result = native.compiler().compile(graph, json.dumps({"targets": [f"sm_{architecture}"], "name": name}))
     report = json.loads(result.report)
     assert report["kernels"] and {call["op"] for call in report["aten_calls"]} == set(calls), f"{name}: torch runs a part of it"
@@ -26,7 +26,7 @@ def compiled_for(graph, name, architecture, calls=()):
 
 @functools.cache
 def entries_of(one):
-    """{architecture: {entry: Entry}}; fails on any byte of local memory."""
+    """Returns {architecture: {entry: Entry}}; fails if an entry uses local memory."""
     table = {}
     graphs = captured_on_a_device(one)
     with concurrent.futures.ThreadPoolExecutor(len(emulation.ARCHITECTURES)) as pool:
@@ -48,7 +48,7 @@ def entries_of(one):
 
 
 def tables(one):
-    """What the golden files hold of a kind: {architecture: {entry: [registers, bytes of shared memory of a block]}}, and its figures."""
+    """Returns a kind's part of the golden files: {architecture: {entry: [registers, bytes of shared memory of a block]}}, and its figures."""
     found = entries_of(one)
     return (
         {arch: {name: [entry.registers, entry.shared] for name, entry in entries.items()} for arch, entries in found.items()},

@@ -1,7 +1,7 @@
-"""Bars for the machine code of GPU kernels: what an H200 (132 processors, 1.98 GHz, 4.8 TB/s) needs to be bound by its memory.
+"""Bars (limits) for the machine code of GPU kernels, so that an H200 (132 processors, 1.98 GHz, 4.8 TB/s) is bound by its memory.
 
-A thread's hot path is that of sass.py. The committed figures are in tests/golden/gpu-sass.json, written by scripts/gpu-table; a test
-compares them. A kernel below a bar stands in EXCEPTIONS with a reason, and leaves it when it passes.
+sass.py finds the hot path of a thread. The committed figures are in tests/golden/gpu-sass.json, written by scripts/gpu-table; a test
+compares them. A kernel that misses a bar is listed in EXCEPTIONS with a reason, and must be removed when it reaches the bar.
 """
 
 import re
@@ -17,7 +17,7 @@ BYTES_IN_FLIGHT = 29_000
 INSTRUCTIONS, INSTRUCTIONS_OF_SLOW_MATH = 60, 100
 SLOW_MATH = ("math.erf", "frit.random")
 BARRIERS = 2
-#: The kinds whose code must not be longer because the number of rows is unknown.
+#: The kinds whose code must not be longer when the number of rows is dynamic.
 TWINS = ("bias_gelu_residual", "softmax", "layer_norm", "add_rms_norm", "masked_softmax", "split_and_gate", "every_second")
 MOST_LONGER = 1.03
 COMBINES = re.compile(r"_1\+*$")
@@ -25,8 +25,8 @@ COMBINES = re.compile(r"_1\+*$")
 
 @dataclass(frozen=True)
 class Figures:
-    """Of the hot path: bytes in flight on a processor; instructions and special functions for 16 bytes that it moves, but for what all
-    blocks load alike; resident blocks; bytes of the widest load and store; barriers of a pass."""
+    """Figures of the hot path: bytes in flight on a processor; instructions and special functions for 16 bytes that it moves, except for
+    loads that are the same in all blocks; resident blocks; bytes of the widest load and store; barriers of a pass."""
 
     in_flight: int
     instructions: float
@@ -40,7 +40,7 @@ class Figures:
         return [getattr(self, each.name) for each in fields(self)]
 
     def unlike(self, known, growth=1.1):
-        """In which of its figures it is worse than the committed row."""
+        """Describes the figures that are worse than in the committed row."""
         larger_is_better = {"in_flight", "blocks", "load", "store"}
         wrong = []
         for each, before in zip(fields(self), known):
@@ -69,7 +69,7 @@ class Entry:
         return Entry(registers, launched["shared_bytes"], figures, path["instructions"], path["divisions"], slow)
 
     def below(self):
-        """{bar: what it has} of the bars it does not reach on sm_90."""
+        """Returns {bar: description} for the bars that it does not reach on sm_90."""
         figures, most = self.figures, INSTRUCTIONS_OF_SLOW_MATH if self.slow_math else INSTRUCTIONS
         found = {}
         if figures.in_flight < BYTES_IN_FLIGHT:
@@ -84,7 +84,7 @@ class Entry:
 
 
 def unlike_golden(known, found, growth=1.1):
-    """One line for each figure that is worse than the golden file's."""
+    """Returns one line for each figure that is worse than the golden file's."""
     wrong = []
     for architecture, entries in found.items():
         for name, entry in entries.items():
@@ -97,10 +97,10 @@ def unlike_golden(known, found, growth=1.1):
 
 
 def unlike_bars(kind, entries):
-    """One line for each bar that an entry of a kind does not reach without an exception, or reaches with one."""
+    """Returns one line for each bar that an entry of a kind misses without an exception, or reaches with one."""
     wrong = []
     for name, entry in entries.items():
-        # What combines the parts of a first launch moves a small part of its bytes.
+        # A launch that combines the parts of the first one moves few bytes.
         below = {} if COMBINES.search(name) else entry.below()
         excepted = {bar for one, each, bar in EXCEPTIONS if (one, each) == (kind, name)}
         wrong += [f"{name}: {said}" for bar, said in below.items() if bar not in excepted]
@@ -108,7 +108,7 @@ def unlike_bars(kind, entries):
     return wrong
 
 
-#: A bar, why some entries do not reach it on sm_90, and those entries.
+#: A bar, the reason why some entries miss it on sm_90, and those entries.
 _BELOW = (
     ("instructions", "two special functions and a division in f32 for each element of 2 bytes; at most 13 % over the bar",
      "softmax_short/frit_max_sub_exp_sum_div argmax_rows/frit_argmax_max std_columns/frit_deviations_div_sqrt_0"),
@@ -166,5 +166,5 @@ _BELOW = (
      "dynamic_softmax_of_slice/frit_max_sub_exp_sum_div"),
     ("in flight", "finding an element divides by unknown sizes, so elements are taken one by one", "dynamic_flat/frit_mul_cmp_select_v0_u"),
 )  # fmt: skip
-#: (kind, entry, bar): why it does not reach the bar.
+#: (kind, entry, bar) -> the reason why it misses the bar.
 EXCEPTIONS = {(*place.split("/"), bar): why for bar, why, places in _BELOW for place in places.split()}

@@ -1,13 +1,13 @@
-"""What the machine code of a kernel says about its speed: its hot path, as nvdisasm prints it, and what the path does.
+"""Estimates the speed of a kernel from its machine code: finds the hot path in nvdisasm's output, and computes its figures.
 
     kernels = listing(nvdisasm's text)          # {entry: Code}
     figures = kernels[entry].figures()          # of the hot path
 
-The hot path is found from the control flow alone. Of all ways from the entry to an exit that pass a loop once, the one that moves
-most bytes of global memory is taken, of a kernel with vectors of 16 bytes in its widest accesses, and of equal ones the shortest. So code for
-rare cases (a partial chunk, element by element; a slow path of a division) is not on it. On this way, the innermost loop that loads
-most such bytes is hot. If a way that passes the loops by loads no less, but for what all blocks load alike, that way is: of a kernel
-that keeps rows in registers and can sweep longer ones, what keeps them. Instructions with a predicate count as executed.
+The hot path is found from the control flow alone. Among all paths from the entry to an exit that run each loop once, it is the one that
+moves the most bytes of global memory (in 16-byte accesses, if the kernel has them), and among equal ones the shortest. So code for rare
+cases (a partial chunk, element by element; the slow path of a division) is not on it. On this path, the innermost loop that loads the most
+such bytes is hot. If a path without loops loads no less (except for loads that are the same in all blocks), that path is hot instead: in a
+kernel that keeps rows in registers and sweeps longer ones, it is the one with registers. Predicated instructions count as executed.
 """
 
 import re
@@ -20,7 +20,7 @@ WIDTH = re.compile(r"\.(?:U|S)?(8|16|64|128)\b")
 LINE = re.compile(r"\s*/\*([0-9a-f]+)\*/\s+(?:@(!?U?P\w+)\s+)?([A-Z][\w.]*)\s*(.*?)\s*;")
 LABEL = re.compile(r"\s*([.$]?[\w.$]+):\s*$")
 TARGET = re.compile(r"`\(([.$\w]+)\)")
-#: What one multiprocessor holds: registers, threads, blocks, bytes of shared memory.
+#: The limits of one multiprocessor: registers, threads, blocks, bytes of shared memory.
 PROCESSOR = {80: (65536, 2048, 32, 164 << 10), 90: (65536, 2048, 32, 228 << 10), 100: (65536, 2048, 32, 228 << 10)}
 RESERVED_SHARED = 1 << 10  # of each block
 
@@ -36,7 +36,7 @@ class Instruction:
         return self.opcode.split(".")[0]
 
     def width(self):
-        """Bytes of a memory access."""
+        """Returns the bytes of a memory access."""
         found = WIDTH.search(self.opcode)
         return int(found.group(1)) // 8 if found else 4
 
@@ -50,19 +50,19 @@ class Instruction:
         return [part.strip() for part in re.split(r",(?![^\[]*\])", self.operands)]
 
     def written(self):
-        """The registers into which a load goes."""
+        """Returns the registers that a load writes."""
         target = next((part for part in self.parts() if re.fullmatch(r"R\d+", part)), None)
         if self.base not in LOADS or target is None:
             return set()
         return set(range(int(target[1:]), int(target[1:]) + max(self.width() // 4, 1)))
 
     def read(self):
-        """The registers it waits for; of a load those of its address."""
+        """Returns the registers for which it waits; for a load, those of its address."""
         parts = self.parts()
         if self.base in LOADS:
             parts = parts[next((n + 1 for n, part in enumerate(parts) if re.fullmatch(r"R\d+", part)), 0) :]
         elif self.base not in STORES + ("STS", "BAR", "BRA"):
-            # A register that is written must not be pending either, but compilers do not overwrite what they have not read.
+            # A written register must not be pending either, but compilers do not overwrite registers before they are read.
             parts = parts[1:]
         registers = set()
         for part in parts:
@@ -81,7 +81,7 @@ class Block:
 
 
 def in_flight(instructions):
-    """Most bytes that a thread has asked of global memory before it waits for the oldest of them; loads come back in order."""
+    """Returns the most bytes of global memory that a thread has requested before it waits for the oldest; loads return in order."""
     pending, most = [], 0
     for each in instructions:
         read = each.read()
@@ -95,7 +95,7 @@ def in_flight(instructions):
 
 
 def shared_loads(path):
-    """Bytes that every block loads alike (a row of weights): no address of theirs depends on the number of the block."""
+    """Returns the bytes that are the same in every block (a row of weights): their addresses do not depend on the block's number."""
     numbered, shared, knows = set(), 0, False
     for each in path:
         parts = each.parts()
@@ -122,10 +122,10 @@ def shared_loads(path):
 
 
 class Code:
-    """The instructions of one kernel, as blocks of a control flow graph."""
+    """The instructions of one kernel as a control flow graph."""
 
     def __init__(self, instructions, labels):
-        """`labels`: names to numbers of instructions."""
+        """`labels` maps names to numbers of instructions."""
         starts = {0, *labels.values()}
         starts |= {n + 1 for n, each in enumerate(instructions) if each.base in ("BRA", "EXIT", "BRX", "RET", "BREAK")}
         order = sorted(n for n in starts if n < len(instructions))
@@ -146,16 +146,16 @@ class Code:
                 block.next.append(n + 1)
             self.blocks.append(block)
         widest = {kind: max((each.width() for each in instructions if each.base in kind), default=0) for kind in (LOADS, STORES)}
-        #: The least width that counts on a hot path.
+        #: The least access width that counts on a hot path.
         self.least = widest if VECTOR in widest.values() else dict.fromkeys(widest, 0)
 
     def _wide(self, block, kinds=(LOADS, STORES)):
-        """Bytes that a block moves, of a kernel with vectors those of its widest accesses alone."""
+        """Returns the bytes that a block moves; in a kernel with vectors, only in its widest accesses."""
         return sum(each.moved() for kind in kinds for each in self.blocks[block].instructions
                    if each.base in kind and each.width() >= self.least[kind])  # fmt: skip
 
     def _loops(self):
-        """{header: blocks} of the natural loops, by a depth-first search: ptxas makes no others."""
+        """Returns {header: blocks} of the natural loops, by a depth-first search; ptxas makes no others."""
         back, state = [], {}
         stack = [(0, iter(self.blocks[0].next))]
         state[0] = "open"
@@ -187,7 +187,8 @@ class Code:
         return loops, set(back)
 
     def _best(self, start, inside, back, empty=frozenset(), ends=None):
-        """The way from `start` that moves most bytes and is shortest; `empty` blocks move none, `ends` are where it may end."""
+        """Returns the path from `start` that moves the most bytes, and is the shortest such; `empty` blocks count as moving none, and `ends` are
+        the possible last blocks."""
         order, seen, stack = [], {start}, [(start, iter(self.blocks[start].next))]
         while stack:
             block, rest = stack[-1]
@@ -213,7 +214,7 @@ class Code:
         return best[start][2] if start in best else ()
 
     def hot(self):
-        """(instructions of the hot path, whether it is a loop)"""
+        """Returns (instructions of the hot path, whether it is a loop)."""
         loops, back = self._loops()
         everything = set(range(len(self.blocks)))
         way = self._best(0, everything, back)
@@ -222,9 +223,9 @@ class Code:
             innermost.update(dict.fromkeys(loops[header], header))
         loaded = Counter()
         for block in way:
-            # Only where nothing is loaded do stores decide.
+            # Stores count only if there are no loads.
             loaded[innermost.get(block)] += self._wide(block, (LOADS,)) + self._wide(block) / 1024
-        # The way that passes all loops by, as far as it can.
+        # The path that avoids loops as far as possible.
         straight = self._best(0, everything, back, empty=set(innermost))
         straight = [block for block in straight if block not in innermost]
         loaded[None] = sum(self._wide(block, (LOADS,)) + self._wide(block) / 1024 for block in straight)
@@ -235,13 +236,13 @@ class Code:
         else:
             body = {block for block in loops[header] if innermost[block] == header}
             ends = {tail for tail, to in back if to == header}
-            # What an inner loop does is not this loop's.
+            # Instructions of an inner loop do not count for this loop.
             found = self._best(header, loops[header], back, empty=loops[header] - body, ends=ends)
             way = [block for block in found if block in body]
         return [each for block in way for each in self.blocks[block].instructions], header is not None
 
     def figures(self):
-        """What the hot path does, a thread and a pass."""
+        """Returns the figures of the hot path for one thread and pass."""
         path, is_loop = self.hot()
         moved = sum(each.moved() for each in path)
         if not is_loop:
@@ -258,7 +259,7 @@ class Code:
 
 
 def listing(text):
-    """{entry: Code} of what `nvdisasm -c` prints of a cubin; code that is called lies behind `$` labels and is not the kernel's."""
+    """Parses the output of `nvdisasm -c` for a cubin to {entry: Code}; called functions have `$` labels and are left out."""
     found = {}
     for name, body in re.findall(r"//-+ \.text\.(\w+)\s+-+\n(.*?)(?=//-+ \.|\Z)", text, re.S):
         instructions, labels = [], {}
@@ -275,10 +276,10 @@ def listing(text):
 
 
 def resident_blocks(architecture, registers, threads, shared):
-    """Blocks of a kernel that a multiprocessor holds at once."""
+    """Returns the number of blocks of a kernel that are resident on a multiprocessor."""
     all_registers, all_threads, most, all_shared = PROCESSOR[architecture]
     warps = -(-threads // 32)
-    # A warp gets registers by 256, and a quarter of the warps lies in each quarter of the registers.
+    # Registers of a warp are allocated in units of 256; each quarter of the register file serves a quarter of the warps.
     per_warp = -(-max(registers, 1) * 32 // 256) * 256
     by_registers = all_registers // 4 // per_warp * 4 // warps
     return max(min(most, all_threads // 32 // warps, by_registers, all_shared // (shared + RESERVED_SHARED)), 1)

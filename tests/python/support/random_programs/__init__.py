@@ -1,8 +1,8 @@
-"""Random whole programs, compiled and held to eager: `programs()` makes them, `outcome` runs one, `smallest` shrinks what differs.
+"""Random whole programs, compared with eager: `programs()` generates them, `outcome` runs one, `smallest` shrinks one that differs.
 
-A program is data: inputs and steps, each a line of Python over named slots. It is made while eager runs it at all of its sizes, so that
-almost every step is one that torch allows. Tensors hold small whole numbers: most of what floats compute is then exact and compared
-bit for bit; what is rounded is bounded by the mathematics (`rounding.py`).
+A program is data: inputs and steps, each a line of Python over named slots. It is generated while eager runs it at all of its sizes, so
+torch allows almost every step. Tensors hold small integers, so most float results are exact and are compared bit for bit; for rounded
+results, Monte Carlo arithmetic bounds the error (`rounding.py`).
 """
 
 from .compare import outcome

@@ -1,4 +1,4 @@
-"""Runs a program compiled and as it is, and says how they differ."""
+"""Runs a program compiled and in eager mode, and describes the difference."""
 
 import dataclasses
 import re
@@ -14,7 +14,7 @@ from .program import tangent
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """`status`: 'equal', 'raises' (both alike), 'discarded' (aot_eager differs from eager, too), or 'different', by `kind` at `place`."""
+    """`status` is 'equal', 'raises' (both, alike), 'discarded' (aot_eager also differs from eager), or 'different', by `kind` at `place`."""
 
     status: str
     kind: str = ""
@@ -30,7 +30,7 @@ class Different(Exception):
 
 @dataclasses.dataclass
 class Call:
-    """The leaves of one call: tensors that it was given, gave and kept."""
+    """The leaves of one call: arguments, results and state."""
 
     arguments: list
     results: list
@@ -44,7 +44,7 @@ class Call:
 
 
 def gradients(program, results, arguments, state):
-    """The gradients of a weighted sum of the results."""
+    """Returns the gradients of a weighted sum of the results."""
     sources = [x for x in arguments if isinstance(x, torch.Tensor) and x.requires_grad and x.is_leaf]
     sources += list(state.parameters()) if state is not None else []
     loss = 0.0
@@ -83,13 +83,13 @@ def first_line(error):
 
 
 def normal(text):
-    """A message without what differs from program to program."""
+    """Removes the parts of a message that differ between programs."""
     text = re.sub(r"0x[0-9a-f]+|\b\d+\b|s\d+|u\d+", "#", text)
     return re.sub(r"graph#?\w*|'[^']*\.py'", "_", text)[:160]
 
 
 def compare_call(program, k, actual, expected):
-    """Raises Different at the first thing that differs."""
+    """Raises Different for the first difference."""
     mine, wanted = actual.leaves(), expected.leaves()
     if [place for place, _ in mine] != [place for place, _ in wanted]:
         raise Different("structure", "results", f"{len(mine)} leaves, not {len(wanted)}")
@@ -133,7 +133,7 @@ def same_bits(a, e):
 
 
 def collect(program, k, space, state):
-    """The leaves of a run by steps, in the order of Call.leaves."""
+    """Returns the leaves of a run by steps, in the order of Call.leaves."""
     arguments = [space[x.name] for x in program.arguments]
     results = pytree.tree_leaves([eval(text, space) for text in program.results])
     kept = list(state.state_dict(keep_vars=True).values()) if state is not None else []
@@ -142,7 +142,7 @@ def collect(program, k, space, state):
 
 
 def compare_values(program, k, mine, wanted, unequal):
-    """Those that are not equal bit for bit, by what they are worth."""
+    """Compares leaves that are not equal bit for bit, by their levels (levels.py)."""
     try:
         runs = rounding.native_runs(program, k)
     except Refused:
@@ -167,10 +167,10 @@ def compare_values(program, k, mine, wanted, unequal):
 
 
 def compare_rounded(place, a, e, exact, most):
-    # What overflows in the narrow type alone says nothing.
+    # Overflows that happen only in the narrow type are not compared.
     odd = ~(e.isfinite() & exact.isfinite())
     if not exact.is_complex():
-        # Where eager and fp64 agree that there is no number, so must frit.
+        # Where both eager and fp64 have NaN, frit must have NaN.
         nan = e.isnan() & exact.isnan()
         if bool((nan & ~a.isnan()).any()):
             raise Different("values", place.split()[0], "a number where NaN is due: " + shown(a, e, nan & ~a.isnan()))
@@ -193,7 +193,7 @@ def shown(a, e, bad):
 
 
 def difference(program, backend, expected):
-    """How a backend differs from eager's calls; None if it does not. Eager's error is raised by the last call, if any."""
+    """Returns how a backend differs from eager's calls, or None. If eager raises an error, the last call does."""
     torch.compiler.reset()
     state = program.make_state()
     try:
@@ -218,7 +218,7 @@ def difference(program, backend, expected):
 
 
 def eager_calls(program):
-    """Eager's calls, up to the first that raises."""
+    """Returns eager's calls, up to the first that raises."""
     state, function, calls = program.make_state(), program.function(), []
     for k in range(len(program.calls)):
         calls.append(_frozen(call_once(program, function, k, state)))
@@ -228,7 +228,7 @@ def eager_calls(program):
 
 
 def _frozen(call):
-    """State is written by later calls: a copy, in which sharing with what is kept is not lost, is what this call left."""
+    """Copies a call's leaves, with their sharing, because later calls write to the state."""
     if not call.state:
         return call
     every = copied_calls([call.arguments, call.results, call.state, call.gradients])
@@ -236,7 +236,7 @@ def _frozen(call):
 
 
 def copied_calls(leaves):
-    """A copy in which strides, offsets, sharing, identity, lazy bits and requires_grad are kept."""
+    """Copies leaves, and preserves strides, offsets, sharing, identity, lazy bits and requires_grad."""
     storages, tensors = {}, {}
 
     def copy(x):
@@ -258,7 +258,7 @@ def copied_calls(leaves):
 
 
 def outcome(program, backend="frit"):
-    """What the backend makes of a program, with aot_eager as the measure."""
+    """Compares the backend with eager on a program; differences that aot_eager shares are discarded."""
     with torch._dynamo.config.patch(recompile_limit=16):
         expected = eager_calls(program)
         found = difference(program, backend, expected)
@@ -273,7 +273,7 @@ def outcome(program, backend="frit"):
 
 
 def excuses(measure, found):
-    """Whether a program says nothing of frit: aot_eager fails, or differs from eager in the same way."""
+    """Whether a program proves nothing about frit: aot_eager fails, or differs from eager in the same way."""
     if measure.kind in ("raises", "error type"):
         return True
     return (measure.kind, measure.place) == (found.kind, found.place)

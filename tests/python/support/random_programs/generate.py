@@ -1,6 +1,6 @@
-"""Makes random programs. Every step is executed eagerly at all sizes of the program while it is made: what torch refuses is not taken.
+"""Generates random programs. Every step is executed eagerly at all sizes of the program during generation; steps that torch refuses are dropped.
 
-`programs()` is a hypothesis strategy, which shrinks; `generate(Choices(random.Random(seed)))` makes the program named by a seed.
+`programs()` is a hypothesis strategy, which shrinks; `generate(Choices(random.Random(seed)))` generates the program of a seed.
 """
 
 import dataclasses
@@ -16,7 +16,7 @@ from .levels import ROUNDED, Refused, Run, is_rounded_type, real
 from .program import Input, Program
 
 LARGEST = 4_200
-#: Beyond it rounded values are not taken further.
+#: The largest magnitude of rounded values that further steps may use.
 MAGNITUDE = {torch.float16: 200.0, torch.bfloat16: 1e4}
 SIZES = (5, 2, 3, 7, 1, 0, 8, 9, 16, 17, 33, 130, 1030)
 DTYPES = (
@@ -33,7 +33,7 @@ DTYPES = (
     ("torch.complex64", 2),
     ("torch.complex128", 1),
 )
-#: How inputs lie in memory: text over a dense tensor `x` whose shape was widened by what is cut off.
+#: Layouts of inputs: text over a dense tensor `x`, whose shape is larger by the part that is cut off.
 LAYOUTS = (
     ("dense", 8),
     ("offset", 3),
@@ -49,11 +49,11 @@ LAYOUTS = (
 
 
 class Skip(Exception):
-    """A step that the slots do not allow."""
+    """Raised for a step that is not possible with the current slots."""
 
 
 class Choices:
-    """Where choices come from: a `random.Random`, or hypothesis' `draw`. The first of several is the simplest."""
+    """A source of choices: a `random.Random`, or hypothesis' `draw`. The first option is the simplest."""
 
     def __init__(self, source):
         self.source = source
@@ -69,7 +69,7 @@ class Choices:
         return options[self.integer(0, len(options) - 1)]
 
     def weighted(self, pairs):
-        """Of (thing, weight)."""
+        """Chooses from pairs (option, weight)."""
         at = self.integer(0, sum(weight for _, weight in pairs) - 1)
         for thing, weight in pairs:
             if at < weight:
@@ -81,7 +81,7 @@ class Choices:
 
 
 class Builder:
-    """A program in the making, run at all of its sizes."""
+    """A program during generation, run at all of its sizes."""
 
     def __init__(self, choices, program, avoided=()):
         self.c = choices
@@ -89,25 +89,25 @@ class Builder:
         self.avoided = avoided
         self.count = 0
         self.used = set()
-        #: A step that raises in one of the calls: the end of the program.
+        #: The last step, if it raises in one of the calls.
         self.last = None
         self.restart()
 
-    # What operators ask for.
+    # Queries of the operator tables.
 
     def fresh(self):
         self.count += 1
         return f"v{self.count - 1}"
 
     def value(self, name):
-        """In the first call."""
+        """Returns the value of a slot in the first call."""
         return self._lookup(self.runs[0], name)
 
     def rank(self, name):
         return self.value(name).dim()
 
     def tensor(self, test=None, like=None):
-        """The name of a slot, rather a late one, that passes a test of its tensor; `like`: of this one's shape in every call."""
+        """Chooses a slot, preferably a late one, whose tensor passes a test; `like`: with this slot's shape in every call."""
         names = [name for name in reversed(self.slots()) if self._fits(name, test, like)]
         if not names:
             raise Skip
@@ -115,7 +115,7 @@ class Builder:
         return names[min(self.c.integer(0, last), self.c.integer(0, last)) if last else 0]
 
     def steady(self, test=None, like=None):
-        """A slot of values that decisions may depend on: not rounded, in any call."""
+        """Chooses a slot whose values are not rounded in any call, so that decisions may depend on them."""
         names = [n for n in reversed(self.slots()) if self.is_steady(n) and self._fits(n, test, like)]
         return self.c.choice(names)
 
@@ -126,7 +126,7 @@ class Builder:
         return all(bool(real(self._lookup(run, name).detach()).isfinite().all()) for run in self.runs)
 
     def dim(self, name, least=1):
-        """A dimension of a slot, now and then from behind."""
+        """Chooses a dimension of a slot, sometimes a negative one."""
         rank = self.rank(name)
         if rank < least:
             raise Skip
@@ -151,7 +151,7 @@ class Builder:
     # Growing.
 
     def restart(self):
-        """Runs what there is from the beginning, at all sizes."""
+        """Runs all steps again from the beginning, at all sizes."""
         self.runs, state, levels = [], self.program.make_state(), {}
         for k in range(len(self.program.calls)):
             run = Run(self.program, k, state, levels)
@@ -163,7 +163,7 @@ class Builder:
         self.numbers = {name for name in named if not isinstance(space[name], torch.Tensor)}
 
     def add(self, step):
-        """Whether the step is taken. State lasts from call to call, so with state every step is a run from the beginning."""
+        """Adds a step if possible, and returns whether it did. With state, which persists between calls, every step is run from the beginning."""
         before = self.program
         self.program = dataclasses.replace(before, steps=before.steps + (step,))
         good = 0
@@ -180,7 +180,7 @@ class Builder:
         except Exception as error:
             self.program = before
             self.restart()
-            # What raises at a later size alone is a program as well, if it ends there.
+            # A step that raises only at a later size is allowed as the last one.
             if good and not isinstance(error, Refused) and self.c.chance(10):
                 self.last = step
             return False
@@ -188,7 +188,7 @@ class Builder:
         return True
 
     def _demand(self, step):
-        """Sizes and magnitudes that can go on."""
+        """Raises Refused if sizes or magnitudes are too large for further steps."""
         for run in self.runs:
             for name in step.targets + step.writes:
                 x = self._lookup(run, name)
@@ -209,7 +209,7 @@ class Builder:
             name, make = self.c.weighted([((name, entry.make), entry.weight) for name, entry in table.items()])
             if name in self.avoided:
                 continue
-            # Made whole before it is taken: what an operator makes is one step or several.
+            # All steps of the operator are made before the first is added.
             try:
                 steps = make(self)
             except (Skip, IndexError, ZeroDivisionError):
@@ -234,11 +234,11 @@ def shape_text(c, rank=None):
 
 
 def input_text(c, program, training, largest, earlier, fixed=False):
-    """One tensor as text over n and the arguments before it; `earlier` are the dims of those."""
+    """Returns one tensor as text over n and earlier arguments; `earlier` are the dims of those."""
     dtype = c.weighted(DTYPES)
     dims = shape_text(c)
     if dims and c.chance(45) and earlier:
-        # Shapes that meet are what programs are made of.
+        # Often repeats an earlier shape, so that binary operators apply.
         dims = list(c.choice(earlier))
     if fixed:
         dims = ["4" if "n" in d else d for d in dims]
@@ -308,7 +308,7 @@ def draw_program(c, mode="", avoided=()):
 
 
 def finished(c, builder):
-    """What is returned: what nobody read, and now and then what somebody did, arguments, and views of both."""
+    """Chooses the results: slots without readers, and sometimes other slots, arguments, and views of both."""
     program = builder.program
     names = builder.slots()
     made = [name for name in names if name[0] == "v"]
@@ -341,7 +341,7 @@ def differentiable(program):
 
 
 def generate(choices, mode="", avoided=()):
-    """A program from a source of choices; inputs that torch refuses are chosen again."""
+    """Generates a program from a source of choices; inputs that torch refuses are chosen again."""
     while True:
         try:
             return draw_program(choices, mode, avoided)
@@ -361,5 +361,5 @@ __all__ = ["Builder", "Choices", "Skip", "generate", "programs"]
 
 
 def mode_of(number):
-    """Of ten programs one runs under SIMT emulation, and two padded and poisoned."""
+    """Returns the mode of a program: of ten, one runs under SIMT emulation, and two padded and poisoned."""
     return {9: "simt", 4: "padded", 7: "padded"}.get(number % 10, "")

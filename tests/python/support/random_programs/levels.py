@@ -1,6 +1,6 @@
-"""What values are worth: found by running a program step by step.
+"""Finds how exact values are (their level) by running a program step by step.
 
-Level 0: equal bit for bit (copies, integers). Level 1: whole numbers that every order of summation gives exactly; zeros may differ in
+Level 0: equal bit for bit (copies, integers). Level 1: integers that every order of summation gives exactly; zeros may differ in
 sign. Level 2: rounded. A level belongs to a storage.
 """
 
@@ -33,18 +33,18 @@ def storage_of(x):
 
 
 def whole(x, bits):
-    """Whether the finite values are whole numbers of at most 2^bits."""
+    """Whether the finite values are integers of at most 2^bits."""
     values = real(x.detach())
     values = values[values.isfinite()]
     return bool(((values == values.round()) & (values.abs() <= 2**bits)).all())
 
 
 class Refused(Exception):
-    """A step whose values would say nothing: integers made of rounded numbers."""
+    """Raised for a step whose values could not be compared: integers made of rounded numbers."""
 
 
 class _Coarsest(TorchDispatchMode):
-    """The precision of the narrowest tensor that the operators of a step make: a step may compute in halves and give single precision."""
+    """Records the lowest precision among the results of a step's operators: a step may compute in halves and return single precision."""
 
     epsilon = 0.0
 
@@ -56,7 +56,7 @@ class _Coarsest(TorchDispatchMode):
 
 
 class Run:
-    """The slots of one call after the steps so far, natively, with the level of each storage."""
+    """The slots of one call after the steps so far, run eagerly, with the level of each storage."""
 
     def __init__(self, program, k, state, levels=None):
         self.program = program
@@ -66,11 +66,11 @@ class Run:
         if state is not None:
             self.space["m"] = state
         self.levels = {} if levels is None else levels
-        #: For each step whether its result is rounded, the least precision in it, and which of its targets have memory of their own.
+        #: For each step: whether its result is rounded, its lowest precision, and which of its targets have new memory.
         self.rounds = []
         self.epsilons = []
         self.fresh = []
-        # What a slot held stays alive: levels are known by address.
+        # Keeps old values of slots alive, because levels are stored by address.
         self.kept = []
 
     def level(self, x):
@@ -81,7 +81,7 @@ class Run:
         return self.level(value) if isinstance(value, torch.Tensor) else BITS
 
     def step(self, step):
-        """Executes; raises what eager raises, or Refused."""
+        """Executes a step; raises what eager raises, or Refused."""
         read = [(name, lookup(name, self.space)) for name in step.reads]
         before = max([self.level(x) for x in tensors_of(x for _, x in read)], default=BITS)
         old = {storage_of(x) for x in tensors_of(self._all())}
@@ -122,7 +122,7 @@ class Run:
     def _graded(self, step, before, results, read):
         results = [x for x in results if is_rounded_type(x)]
         if step.grade in ("shape", "bits") or step.kind == "view" or before == ROUNDED:
-            # A cast rounds, too.
+            # A cast also rounds.
             narrow = [x for x in results if before < ROUNDED and step.grade == "bits" and not whole(x, PRECISION[x.dtype])]
             casts = narrow and any(is_rounded_type(y) and y.dtype != narrow[0].dtype for y in tensors_of(y for _, y in read))
             return ROUNDED if casts else before
@@ -132,7 +132,7 @@ class Run:
         return (max(before, WHOLE) if results else before) if exact else ROUNDED
 
     def _summed(self, step, read, before):
-        """The level of a sum: whole where the sum of magnitudes is."""
+        """Returns the level of a sum: exact if the sum of magnitudes is exact."""
         space = namespace(m=None)
         space.update(self.space)
         bits = min([PRECISION[x.dtype] for x in tensors_of(x for _, x in read) if is_rounded_type(x)], default=64)
@@ -160,6 +160,6 @@ class Run:
 
 
 def _renamed(line, name, other, step):
-    """The names read, and not those assigned, renamed."""
+    """Renames the names that a line reads, but not those that it assigns."""
     head, equals, tail = line.partition(" = ") if step.targets else ("", "", line)
     return head + equals + re.sub(rf"(?<![\w.]){re.escape(name)}\b", other, tail)

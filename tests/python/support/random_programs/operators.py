@@ -34,7 +34,7 @@ def has_dims(x):
     return x.dim() >= 1
 
 
-# Of one tensor. What is continuous takes rounded values as well; what jumps where an operand moves a little does not (`steady`).
+# Operators of one tensor. Continuous ones also take rounded values; discontinuous ones do not (`steady`).
 templates(
     TABLE,
     anything,
@@ -115,7 +115,7 @@ def _cast(b):
         raise IndexError
     if kind == "bool":
         return pure(b, f"{a}.bool()", "exact")
-    # A negative number has no place in uint8.
+    # uint8 has no negative numbers.
     size = ".abs()" if kind == "uint8" and not is_bool(b.value(a)) else ""
     return pure(b, f"{a}{size}.clamp(-100, 100).to(torch.{kind})", "exact")
 
@@ -176,7 +176,7 @@ def _binary_rounded(b):
 
 @entry("number", 4)
 def _scalar(b):
-    """A number that the program is given."""
+    """A number that is an argument of the program."""
     s = b.c.choice(sorted(b.numbers))
     a = b.tensor()
     text = b.c.choice([
@@ -200,7 +200,7 @@ def _size(b):
 
 
 def axis(b, a):
-    """Arguments of a reduction."""
+    """Returns the arguments of a reduction as text."""
     if b.rank(a) == 0 or b.c.chance(25):
         return ""
     d = b.dim(a)
@@ -308,7 +308,7 @@ def _searchsorted(b):
 
 
 def indices(b, a, d, rank=None):
-    """Text of indices into a dimension: a slot brought into range, or numbers."""
+    """Returns the text of indices into a dimension: a slot, reduced to the range, or constants."""
     if b.c.chance(60):
         i = b.steady(lambda x: is_integer(x) and not is_bool(x) and (x.dim() >= 1 if rank is None else x.dim() == rank))
         return f"({i}.long() % {a}.shape[{d}])"
@@ -332,7 +332,7 @@ def _index_two(b):
 
 @entry("index mask", 2)
 def _index_mask(b):
-    """How many elements there are nobody knows before: the graph breaks, or an operator of its own runs."""
+    """The number of elements depends on data: the graph breaks, or a separate operator runs."""
     a = b.tensor(has_dims)
     m = b.steady(is_bool, like=a)
     return pure(b, f"torch.where({m}, {a}, torch.zeros_like({a}))", "bits")
@@ -485,7 +485,7 @@ def _where(b):
 
 @entry("item")
 def _item(b):
-    """A number that leaves the graph: it breaks."""
+    """A number that is read from a tensor, so that the graph breaks."""
     a = b.steady(lambda x: is_integer(x) and not is_bool(x))
     other = b.tensor()
     return pure(b, f"{other} + {a}.sum()", "exact")

@@ -1,4 +1,4 @@
-"""A program as data, its Python text, and what it is called with."""
+"""A program as data, its Python text, and its arguments."""
 
 import contextlib
 import dataclasses
@@ -14,7 +14,7 @@ _FLOATS = re.compile(r"torch\.(?:float16|bfloat16|float32)\b")
 
 
 def data(shape, dtype, seed, special=False):
-    """Small whole numbers, the same ones in every dtype; with `special` some are NaN, infinite or -0.0."""
+    """Returns small integers, the same in every dtype; with `special` some are NaN, infinite or -0.0."""
     generator = torch.Generator().manual_seed(seed)
     x = torch.randint(-3, 4, shape, generator=generator)
     if dtype == torch.bool:
@@ -31,7 +31,7 @@ def data(shape, dtype, seed, special=False):
 
 
 class State(torch.nn.Module):
-    """What a program keeps from call to call: buffers and parameters."""
+    """The state of a program between calls: buffers and parameters."""
 
     def __init__(self, tensors):
         super().__init__()
@@ -43,14 +43,14 @@ class State(torch.nn.Module):
 
 
 def tangent(x):
-    """Weights of a result in the loss: whole numbers that differ from place to place."""
+    """Returns the weights of a result in the loss: integers that differ between elements."""
     return (torch.arange(x.numel(), dtype=torch.float64) % 5 - 1).reshape(x.shape)
 
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """One line. `kind`: a 'view' of what it reads, a 'pure' result, or a 'write' into `writes`. `grade` says what its values are worth:
-    'shape' reads none of them, 'bits' moves them, 'exact' is exact on small whole numbers, 'sum' if sums of magnitudes are small too,
+    """One line. `kind`: a 'view' of an operand, a 'pure' result, or a 'write' into `writes`. `grade` says how exact its values are:
+    'shape' reads no values, 'bits' copies them, 'exact' is exact for small integers, 'sum' is exact if sums of magnitudes are small too,
     'float' rounds."""
 
     line: str
@@ -64,7 +64,7 @@ class Step:
 
 @dataclasses.dataclass(frozen=True)
 class Input:
-    """An argument `a0`, or state: a buffer `m.b0` or a parameter `m.p0`. `text` is Python over `n`, `k` and the arguments before it."""
+    """An argument `a0`, or state: a buffer `m.b0` or a parameter `m.p0`. `text` is Python over `n`, `k` and earlier arguments."""
 
     name: str
     text: str
@@ -81,7 +81,7 @@ class Program:
     training: bool = False
     #: A half type, or nothing.
     autocast: str = ""
-    #: Before which step the graph breaks; -1 for none.
+    #: The step before which the graph breaks; -1 for none.
     graph_break: int = -1
     #: Options of the backend.
     options: tuple = ()
@@ -116,7 +116,7 @@ class Program:
         return State({x.name[2:]: eval(text_of(x, wide), namespace()) for x in self.state}) if self.state else None
 
     def make(self, k, wide=False):
-        """The arguments of call `k`, by name."""
+        """Returns the arguments of call `k`, by name."""
         space = namespace(n=self.calls[k], k=k)
         return {x.name: space.setdefault(x.name, eval(text_of(x, wide), space)) for x in self.arguments}
 
@@ -129,7 +129,7 @@ class Program:
         return dict(self.options)
 
     def snippet(self):
-        """A script that shows eager's results and frit's."""
+        """Returns a script that prints eager's results and frit's."""
         lines = ["import torch", "import torch.nn.functional as F", "", "", inspect.getsource(data), ""]
         if self.state:
             lines += [inspect.getsource(State), ""]
@@ -162,7 +162,7 @@ class Program:
 
     @staticmethod
     def from_json(given):
-        """Lists become the tuples they were."""
+        """Reads a program, and converts lists back to tuples."""
         steps = tuple(Step(**{k: tuple(v) if isinstance(v, list) else v for k, v in step.items()}) for step in given["steps"])
         rest = {k: tuple(v) if isinstance(v, list) else v for k, v in given.items() if k not in ("inputs", "steps", "options")}
         options = tuple((name, value) for name, value in given["options"])
@@ -174,7 +174,7 @@ def namespace(**more):
 
 
 def widened(text):
-    """The same text in fp64."""
+    """Replaces the types in a text by fp64."""
     return _FLOATS.sub("torch.float64", text).replace("torch.complex64", "torch.complex128").replace(".float()", ".double()")
 
 
@@ -183,5 +183,5 @@ def text_of(given, wide):
 
 
 def lookup(name, space):
-    """The value of a slot."""
+    """Returns the value of a slot."""
     return eval(name, space)

@@ -1,8 +1,8 @@
-"""How far rounding may move the results of a program: Monte Carlo arithmetic (Parker, Pierce, Eggert, 2000).
+"""Bounds rounding errors of a program's results by Monte Carlo arithmetic (Parker, Pierce, Eggert, 2000).
 
-The program runs step by step in fp64, several times, with what each rounded step reads and makes, each operator inside of it, and the gradients that
-flow into it, moved at random by two roundings of the type that it has in the program. How far results move apart is what rounding does to them, cancellation
-and discontinuities included; it does not depend on how eager happened to round.
+The program runs step by step in fp64, several times. In each rounded step the operands, the results, each operator inside of it and the gradients that
+flow into it are perturbed at random by two roundings of the type that they have in the program. The spread of the results is the effect of rounding,
+including cancellation and discontinuities; it does not depend on eager's rounding.
 """
 
 import contextlib
@@ -15,19 +15,19 @@ from .program import lookup, namespace, widened
 
 DRAWS = 8
 ROUNDINGS = 2
-#: A bound is so many times the largest move; of eight moves none is smaller than a sixteenth of the largest possible but once in 10^9.
+#: A bound is this multiple of the largest deviation; the largest of eight deviations is below a sixteenth of the possible maximum only once in 10^9.
 SAFETY = 16
 
 
 def moved(x, epsilon, generator):
-    """A factor that moves each element by up to `ROUNDINGS` roundings."""
+    """Returns random factors that move each element by up to `ROUNDINGS` roundings."""
     noise = torch.rand(x.shape, generator=generator, dtype=torch.float64) * 2 - 1
     return 1 + ROUNDINGS * epsilon * noise
 
 
 def disturbed(step, space, fresh, epsilon, rounds, generator):
-    """Executes a step in fp64, disturbed if it rounds. The targets `fresh` have memory of their own, as in the program: a cast that changes nothing in
-    fp64 is a copy all the same."""
+    """Executes a step in fp64, perturbed if it rounds. The targets `fresh` get new memory, as in the program, where a cast is a copy even if it changes
+    nothing in fp64."""
     held = {storage_of(x) for x in tensors_of(space.values())}
     kept = {}
     if rounds and step.grade in ("sum", "float"):
@@ -53,7 +53,7 @@ def disturbed(step, space, fresh, epsilon, rounds, generator):
 
 
 def outcomes(program, k, collect, runs, generator):
-    """What `collect(program, k, space, state)` gives in fp64 for call `k`, after the calls before it; `runs` are the native ones."""
+    """Returns `collect(program, k, space, state)` of perturbed fp64 runs for call `k`, after the earlier calls; `runs` are the native ones."""
     state = program.make_state(wide=True)
     for call, native in enumerate(runs):
         torch.manual_seed(call)
@@ -70,7 +70,7 @@ def outcomes(program, k, collect, runs, generator):
 
 
 def native_runs(program, k):
-    """The runs of the calls up to `k`, step by step, with their levels."""
+    """Returns the runs of the calls up to `k`, step by step, with their levels."""
     state, levels, runs = program.make_state(), {}, []
     for call in range(k + 1):
         run = Run(program, call, state, levels)
@@ -81,7 +81,7 @@ def native_runs(program, k):
 
 
 def bounds(program, k, collect, runs):
-    """For each leaf its value in fp64 and the most that an element may be off; None for what is no float."""
+    """Returns two lists over the leaves: values in fp64, and the largest deviations of their elements (None for a leaf that is not a float)."""
     exact = outcomes(program, k, collect, runs, None)
     most = [None] * len(exact)
     for draw in range(DRAWS):
@@ -95,7 +95,7 @@ def bounds(program, k, collect, runs):
 
 
 def allowed(exact, most, dtype):
-    """The bound of each element of a leaf of this type."""
+    """Returns the error bound of each element of a leaf of this type."""
     finite = most[most.isfinite()]
     typical = finite.square().mean().sqrt().item() if finite.numel() else 0.0
     info = torch.finfo(dtype)

@@ -1,4 +1,4 @@
-"""Shrinks a program that differs: fewer steps, results, calls and inputs, simpler ones, as long as it differs in the same way."""
+"""Shrinks a program that differs: fewer or simpler steps, results, calls and inputs, as long as it differs in the same way."""
 
 import dataclasses
 import re
@@ -7,7 +7,7 @@ from .program import NAME, Input
 
 
 def candidates(program):
-    """Simpler programs, the greatest leaps first."""
+    """Yields simpler programs, the largest reductions first."""
     change = dataclasses.replace
     count = len(program.steps)
     if len(program.calls) > 1:
@@ -51,7 +51,7 @@ def candidates(program):
 
 
 def without(program, places):
-    """The program less some steps; who read their results reads the first operand instead."""
+    """Removes some steps from the program; readers of their results read the first operand instead."""
     other, steps = {}, []
 
     def renamed(text):
@@ -74,7 +74,7 @@ def without(program, places):
 
 
 def simpler_input(text):
-    """Dense, of numbers instead of sizes, of f32."""
+    """Yields simpler texts of an input: dense, with constant sizes, of f32."""
     grad = ".requires_grad_()" if text.endswith(".requires_grad_()") else ""
     body = text.removesuffix(".requires_grad_()")
     if grad:
@@ -101,7 +101,7 @@ def simpler_input(text):
 
 
 def matching(text):
-    """Where the first parenthesis closes."""
+    """Returns the position at which the first parenthesis closes."""
     depth = 0
     for at, letter in enumerate(text):
         depth += (letter == "(") - (letter == ")")
@@ -111,7 +111,7 @@ def matching(text):
 
 
 def smallest(program, differs, tries=150):
-    """The smallest program found for which `differs(program)` still holds, by greedy descent."""
+    """Returns the smallest program found for which `differs(program)` still holds, by greedy descent."""
     again = True
     while again and tries > 0:
         again = False

@@ -1,4 +1,4 @@
-"""How the tables of operators are written: `@entry(TABLE, name, weight)` on a function of a builder that gives steps."""
+"""Helpers for the tables of operators: `@entry(TABLE, name, weight)` registers a function from a builder to steps."""
 
 import collections
 
@@ -12,7 +12,7 @@ def reads_of(text):
 
 
 def pure(b, text, grade, results=1):
-    """One step with fresh results."""
+    """Returns one step with fresh results."""
     names = [b.fresh() for _ in range(results)]
     return Step(f"{', '.join(names)} = {text}", tuple(names), reads_of(text), "pure", grade)
 
@@ -27,7 +27,7 @@ def write(text, written, grade):
 
 
 def adder(table):
-    """A decorator that enters a function into a table. The function returns one step, or a list."""
+    """Returns a decorator that adds a function to a table. The function returns one step, or a list."""
 
     def entry(name, weight=1):
         def add(make):
@@ -45,7 +45,7 @@ def adder(table):
 
 
 def templates(table, test, rows, grade, weight=1, steady=False):
-    """Operators of one tensor `{a}` that passes a test, each a line of text named by its text."""
+    """Adds operators of one tensor `{a}` that passes a test; each is a line of text, which is also its name."""
     entry = adder(table)
     for text in rows:
 

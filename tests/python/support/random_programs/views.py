@@ -1,4 +1,4 @@
-"""Views: what shares memory with what it reads (now and then not: `reshape`, `contiguous`)."""
+"""Views: operators whose results share memory with an operand (not always: `reshape`, `contiguous`)."""
 
 from .tables import adder, view
 
@@ -226,7 +226,7 @@ def _swapaxes(b):
 
 @entry("identity")
 def _identity(b):
-    """Operators that change nothing and yet make a copy, or that do nothing at all."""
+    """Operators that make an unchanged copy, or do nothing at all."""
     a = some(b, 0)
     return view(b, b.c.choice([
         f"{a} + 0", f"{a} * 1", f"{a}.clone()", f"+{a}", f"torch.cat([{a}])", f"{a}.repeat({', '.join('1' * b.rank(a)) or '1'})",

@@ -1,5 +1,5 @@
-"""Runs programs for `scripts/random-programs`, a line of JSON each: `{"seed": 7, "mode": ""}` or `{"program": ...}` in, the program and then its
-outcome out. Whoever asks outlives a crash."""
+"""Runs programs for `scripts/random-programs`. Each input line is JSON, `{"seed": 7, "mode": ""}` or `{"program": ...}`; the output is the program and
+then its outcome. The worker is a separate process, so a crash does not end the caller."""
 
 import dataclasses
 import json
@@ -16,11 +16,11 @@ sys.path[:0] = [HERE, os.path.dirname(os.path.dirname(os.path.dirname(HERE)))]
 
 
 def main():
-    # Programs print and torch warns: the lines go to what was stdout.
+    # Output of programs and warnings of torch go to stderr, and the answers to the original stdout.
     lines = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     os.environ["FRIT_CACHE"] = "0"
-    # A program that asks for too much memory is refused it, and takes none from others.
+    # Limits memory, so that a program that allocates too much fails and does not affect others.
     resource.setrlimit(resource.RLIMIT_DATA, (12 << 30, 12 << 30))
     warnings.simplefilter("ignore")
     import torch
@@ -40,7 +40,7 @@ def main():
         try:
             found = dataclasses.asdict(outcome(program))
         except Exception as error:
-            # Our own mistake, or torch's in a step that eager runs and the fp64 run does not.
+            # A mistake of the generator, or of torch in a step that eager runs but the fp64 run does not.
             at = traceback.extract_tb(error.__traceback__)[-1]
             place = f"{os.path.basename(at.filename)}: {at.name}"
             found = {"status": "unchecked", "kind": type(error).__name__, "place": place, "message": str(error)[:300]}

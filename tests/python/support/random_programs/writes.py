@@ -1,4 +1,4 @@
-"""Writes: in place, through views, into what is given as `out`, and into state."""
+"""Writes: in place, through views, into `out` arguments, and into state."""
 
 from .tables import adder, pure, write
 
@@ -7,7 +7,7 @@ entry = adder(TABLE)
 
 
 def target(b, test=None, other_than=()):
-    """What may be written: no leaf that wants gradients, and none of `other_than`."""
+    """Chooses a tensor that may be written: no leaf that requires gradients, and none of `other_than`."""
     taken = [b.value(name) for name in other_than]
 
     def writable(x):
@@ -33,7 +33,7 @@ def _pointwise(b):
 
 @entry("augmented", 2)
 def _augmented(b):
-    # A plain name, or the name is bound anew in what follows.
+    # Augmented assignment also binds the name again, to the same tensor.
     a = target(b)
     other = b.tensor(like=a) if b.c.chance(60) else number(b)
     return write(f"{a} {b.c.choice(['+=', '*=', '-='])} {other}", [a], "exact")
@@ -96,7 +96,7 @@ def _masked_fill(b):
 
 @entry("through_view", 5)
 def _through_view(b):
-    """A view that is written and forgotten."""
+    """Writes to a view that has no other use."""
     a = target(b, lambda x: x.dim() >= 1)
     seen = b.c.choice([
         "[1:]", ".t()", ".transpose(0, -1)", ".flatten()", ".view(-1)", "[..., ::2]", ".diagonal()", ".unsqueeze(0)", "[:, 1]",
@@ -107,7 +107,7 @@ def _through_view(b):
 
 
 def index(b, a, d):
-    """Text of a vector of indices into a dimension: a slot brought into range, or numbers."""
+    """Returns the text of a vector of indices into a dimension: a slot, reduced to the range, or constants."""
     if b.c.chance(50):
         i = b.steady(lambda x: x.dim() == 1 and str(x.dtype) in ("torch.int64", "torch.int32"))
         return f"({i}.long() % {a}.shape[{d}])"
@@ -130,7 +130,7 @@ def _index_add(b):
     a = target(b, lambda x: x.dim() >= 1)
     d = b.dim(a)
     word = b.c.choice(["index_add_", "index_add_", "index_copy_"])
-    # One index for index_copy_: of equal ones the last wins, or another.
+    # A single index for index_copy_, because among equal indices the winner is undefined.
     i = "torch.tensor([1])" if word == "index_copy_" else "torch.tensor([0, 1])"
     size = 1 if word == "index_copy_" else 2
     return write(f"{a}.{word}({d}, {i}, {a}.narrow({d}, 0, {size}).clone())", [a], "sum")
@@ -218,7 +218,7 @@ def _foreach(b):
 
 @entry("metadata_", 2)
 def _metadata(b):
-    """In-place views: the tensor stays, its shape does not. Of arguments Dynamo refuses them."""
+    """In-place views, which change the shape of the same tensor. Dynamo refuses them for arguments."""
     a = b.c.choice([name for name in reversed(b.slots()) if name[0] == "v" and b.rank(name) >= 1])
     text = b.c.choice(["unsqueeze_(0)", "transpose_(0, -1)", "squeeze_()", "t_()" if b.rank(a) == 2 else "transpose_(0, -1)"])
     return write(f"{a}.{text}", [a], "bits")
@@ -244,6 +244,6 @@ def _buffer_mean(b):
 
 @entry("copy_then_write", 2)
 def _copy_then_write(b):
-    """A result from before a write, and one from after it."""
+    """A copy made before a write, and the tensor after the write."""
     a = target(b)
     return [pure(b, f"{a} + 1", "exact"), write(f"{a}.mul_(2)", [a], "exact"), pure(b, f"{a} + 1", "exact")]
