@@ -1,7 +1,7 @@
 // RUN: frit-opt %s --frit-schedule-cpu-kernels | FileCheck %s
 // RUN: frit-opt %s --frit-schedule-cpu-kernels=level=x86-64-v3 | FileCheck %s --check-prefix=V3
 // RUN: frit-opt %s --frit-schedule-cpu-kernels=choices=list | FileCheck %s --check-prefix=LIST
-// RUN: frit-opt %s --frit-schedule-cpu-kernels="choices=2=1;4=2" | FileCheck %s --check-prefix=CHOSEN
+// RUN: frit-opt %s --frit-schedule-cpu-kernels="choices=2=1;3=3" | FileCheck %s --check-prefix=CHOSEN
 
 // Few elements: one candidate.
 // CHECK: frit.kernel @small
@@ -32,6 +32,8 @@ frit.kernel @rows(%x: tensor<64x1000xf32>) -> tensor<64xf32> attributes {symbols
 // One long row is shared out.
 // CHECK: frit.kernel @row
 // CHECK-SAME: splitElements = 16384, mostParts = 64
+// CHOSEN: frit.kernel @row
+// CHOSEN-SAME: splitElements = 65536
 frit.kernel @row(%x: tensor<100000xf32>) -> tensor<f32> attributes {symbols = []} {
   %0 = frit.reduce <sum> %x dims [0] : tensor<100000xf32> -> tensor<f32>
   frit.yield %0 : tensor<f32>
@@ -39,8 +41,6 @@ frit.kernel @row(%x: tensor<100000xf32>) -> tensor<f32> attributes {symbols = []
 
 // CHECK: frit.kernel @columns
 // CHECK-SAME: #frit.cpu_columns<unrollMembers = false, lane = 0, rows = 1, vectors = 4, unitRows = 1, packs = false, once = false
-// CHOSEN: frit.kernel @columns
-// CHOSEN-SAME: vectors = 2
 frit.kernel @columns(%x: tensor<100x1024xf32>) -> tensor<1024xf32> attributes {symbols = []} {
   %0 = frit.reduce <sum> %x dims [0] : tensor<100x1024xf32> -> tensor<1024xf32>
   frit.yield %0 : tensor<1024xf32>
@@ -88,7 +88,7 @@ frit.kernel @boxes(%x: tensor<64x4xf32>) -> tensor<64x4xf32> attributes {symbols
 
 // CHECK: frit.graph
 // CHECK-NOT: schedule_candidates
-// LIST: frit.schedule_candidates = array<i64: 1, 1, 3, 4, 3, 4, 1, 1, 1>
+// LIST: frit.schedule_candidates = array<i64: 1, 1, 3, 4, 1, 1, 1, 1, 1>
 frit.graph @graph(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = frit.launch @small [] (%x) : (tensor<8xf32>) -> tensor<8xf32>
   frit.return %0 : tensor<8xf32>
