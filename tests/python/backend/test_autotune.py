@@ -16,13 +16,13 @@ from frit.native import compiler
 MODE = "max-autotune-no-cudagraphs"
 
 
-def column_sums(x):
+def sums(x):
     return (x * 2).sum(0), x.sum()
 
 
 def scaled_in_place(x):
     x.mul_(0.5)
-    return x.sum(0)
+    return x.sum(1)
 
 
 CALLS = []
@@ -55,13 +55,13 @@ def run(function, x):
 def test_the_faster_schedule_is_taken_and_remembered(monkeypatch):
     x = torch.randn(300, 500)
     asked = scripted(monkeypatch, True)
-    torch.testing.assert_close(run(column_sums, x), column_sums(x), rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(run(sums, x), sums(x), rtol=1e-4, atol=1e-3)
     tally = counters["frit"]
     assert len(asked) >= 1 and tally["autotune_regions"] >= 1
     assert tally["autotune_changed"] == tally["autotune_regions"]
     assert tally["autotune_remembered"] == tally["autotune_wrong"] == 0
     measured = len(asked)
-    torch.testing.assert_close(run(column_sums, x), column_sums(x), rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(run(sums, x), sums(x), rtol=1e-4, atol=1e-3)
     assert len(asked) == measured, "the second process measures nothing"
     assert counters["frit"]["autotune_remembered"] == 1 and counters["frit"]["cache_hits"] == 1
     assert not [name for name in counters["frit"] if name.startswith("not_measured")]
@@ -75,7 +75,7 @@ def test_schedules_are_remembered_by_device(monkeypatch, tmp_path):
         scripted(monkeypatch, answer)
         monkeypatch.setattr(autotune, "_describe", lambda _, device=device: device)
         before = {path for path in tmp_path.rglob("*") if path.is_file()}
-        run(column_sums, x)
+        run(sums, x)
         assert counters["frit"]["autotune_regions"] >= 1 and not counters["frit"]["autotune_remembered"]
         measured[device] = counters["frit"]["autotune_changed"]
         assert {path for path in tmp_path.rglob("*") if path.is_file()} > before
@@ -83,7 +83,7 @@ def test_schedules_are_remembered_by_device(monkeypatch, tmp_path):
     asked = scripted(monkeypatch, True)
     for device in ("one device", "another"):
         monkeypatch.setattr(autotune, "_describe", lambda _, device=device: device)
-        explained = frit.explain(column_sums, mode=MODE)(x)
+        explained = frit.explain(sums, mode=MODE)(x)
         told = explained.graphs[0]["autotune"]
         assert told.startswith("schedules measured before") and ("=" in told) == (device == "one device"), told
     assert not asked
@@ -120,7 +120,7 @@ def test_another_schedule_is_another_code(monkeypatch, tmp_path):
     def kernels(answer, folder):
         monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path / folder))
         scripted(monkeypatch, answer)
-        explained = frit.explain(column_sums, mode=MODE)(x)
+        explained = frit.explain(sums, mode=MODE)(x)
         assert "autotune: " in str(explained)
         return {kernel["schedule"] for kernel in explained.kernels}, [graph["autotune"] for graph in explained.graphs]
 
@@ -133,9 +133,9 @@ def test_another_schedule_is_another_code(monkeypatch, tmp_path):
 
 def test_ties_keep_the_first_schedule(monkeypatch):
     asked = scripted(monkeypatch, False)
-    run(column_sums, torch.randn(300, 500))
+    run(sums, torch.randn(300, 500))
     assert asked and counters["frit"]["autotune_changed"] == 0
-    run(column_sums, torch.randn(300, 500))
+    run(sums, torch.randn(300, 500))
     assert counters["frit"]["autotune_remembered"] == 1
 
 
@@ -143,12 +143,12 @@ def test_wrong_results_are_never_chosen(monkeypatch):
     asked = scripted(monkeypatch, True)
     monkeypatch.setattr(autotune, "_agree", lambda a, b: False)
     x = torch.randn(300, 500)
-    torch.testing.assert_close(run(column_sums, x), column_sums(x), rtol=1e-4, atol=1e-3)
+    torch.testing.assert_close(run(sums, x), sums(x), rtol=1e-4, atol=1e-3)
     assert not asked
     assert counters["frit"]["autotune_wrong"] >= 1 and counters["frit"]["autotune_changed"] == 0
 
 
-@pytest.mark.parametrize("function", [column_sums, scaled_in_place])
+@pytest.mark.parametrize("function", [sums, scaled_in_place])
 def test_measured_for_real(function):
     x = torch.randn(64, 300)
     expected = function(x.clone())
@@ -158,10 +158,10 @@ def test_measured_for_real(function):
 
 def test_dynamic_sizes_are_measured_at_their_hints():
     torch.compiler.reset()
-    compiled = torch.compile(column_sums, backend="frit", mode=MODE, dynamic=True)
+    compiled = torch.compile(sums, backend="frit", mode=MODE, dynamic=True)
     for rows in (64, 7):
         x = torch.randn(rows, 300)
-        torch.testing.assert_close(compiled(x), column_sums(x), rtol=1e-4, atol=1e-3)
+        torch.testing.assert_close(compiled(x), sums(x), rtol=1e-4, atol=1e-3)
     assert counters["frit"]["graphs"] == 1 and counters["frit"]["autotune_regions"] >= 1
 
 
@@ -184,8 +184,8 @@ def test_graphs_that_may_not_run_twice_keep_their_schedules():
 def test_the_emulation_is_not_measured(monkeypatch):
     asked = scripted(monkeypatch, True)
     x = torch.randn(5, 30)
-    compiled = torch.compile(column_sums, backend="frit", options={"mode": MODE, "target": "simt"})
-    torch.testing.assert_close(compiled(x), column_sums(x), rtol=1e-4, atol=1e-4)
+    compiled = torch.compile(sums, backend="frit", options={"mode": MODE, "target": "simt"})
+    torch.testing.assert_close(compiled(x), sums(x), rtol=1e-4, atol=1e-4)
     assert not asked and counters["frit"]["not_measured: the emulation says nothing about times"] == 1
 
 
@@ -226,7 +226,7 @@ def test_every_schedule_of_a_device_gives_eagers_results(name, monkeypatch):
 def test_random_numbers_of_the_program_are_left_alone(monkeypatch):
     scripted(monkeypatch, False)
     torch.manual_seed(7)
-    run(column_sums, torch.ones(64, 300))
+    run(sums, torch.ones(64, 300))
     after = torch.rand(3)
     torch.manual_seed(7)
     assert torch.equal(after, torch.rand(3))
@@ -279,7 +279,7 @@ def test_a_backward_whose_saved_tensors_are_channels_last_is_measured():
 
 def test_a_graph_that_made_up_arguments_do_not_fit_is_not_measured():
     def function(x):
-        return torch.linalg.cholesky(x).sum(0), (x * 2).sum(0)
+        return torch.linalg.cholesky(x).sum(1), (x * 2).sum(1)
 
     x = torch.eye(300) * 2
     torch.testing.assert_close(run(function, x), function(x))
@@ -292,7 +292,7 @@ def test_random_numbers_are_the_same_for_each_schedule(monkeypatch):
     x = torch.randn(300, 500)
 
     def function(x):
-        return (torch.rand_like(x) * x).sum(0)
+        return (torch.rand_like(x) * x).sum(1)
 
     torch.manual_seed(3)
     result = run(function, x)

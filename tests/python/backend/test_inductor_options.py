@@ -47,4 +47,4 @@ def test_compiled_with_the_options_of_inductor():
 
 def test_the_page_names_each_option():
     text = PAGE.read_text(encoding="utf-8")
-    assert not [name for name in (*inductor_options.TRANSLATED, *inductor_options._SETTLED) if f"`{name}`" not in text]
+    assert not [name for name in (*inductor_options.TRANSLATED, *inductor_options._FIXED) if f"`{name}`" not in text]
