@@ -210,9 +210,11 @@ SizeExpr SizeExpr::operator+(SizeExpr other) const {
 }
 
 SizeExpr SizeExpr::operator-(SizeExpr other) const {
-  if (auto rhs = other.getConstant(); rhs == 0) {
+  auto lhs = getConstant(), rhs = other.getConstant();
+  if (rhs == 0) {
     return *this;
-  } else if (auto lhs = getConstant(); lhs && rhs) {
+  }
+  if (lhs && rhs) {
     return constant(getContext(), wrappingAdd(*lhs, wrappingMultiply(*rhs, -1)));
   }
   Polynomial sum(getContext());
