@@ -24,8 +24,10 @@ for path in (*FOLDERS, ROOT):
 
 import json_interpreter  # noqa: E402
 
-from frit import backend  # noqa: E402
+from frit import backend, native  # noqa: E402
 
+# Tests import `frit._C` by its name; in an installed package it has a place for each torch.
+native._choose(torch.__version__)
 torch.set_num_threads(2)
 # Dynamo times the guards of each graph that it has traced, over caches that it has flushed: 20 to 35 ms for a number that nobody reads here.
 # That they hold it has checked before.

@@ -23,6 +23,7 @@ _TRACED_KEYS = ("Autograd", "Composite", "Functionalize", "PreDispatch")
 
 #: Settings that choose operators while AOTAutograd traces, besides `graph_key.FLAGS`.
 _WHILE_TRACING = {
+    "commit": lambda: torch.version.git_version,
     "python": platform.python_version,
     "default_device": torch.get_default_device,
     "inference_mode": torch.is_inference_mode_enabled,

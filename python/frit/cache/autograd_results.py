@@ -33,10 +33,14 @@ from torch._functorch._aot_autograd.aot_autograd_result import (
     InductorOutput,
 )
 from torch._functorch._aot_autograd.autograd_cache import AOTAutogradCache, BypassAOTAutogradCache
-from torch._functorch._aot_autograd.schemas import AOTAutogradCacheInfo, SerializableAOTDispatchCompiler
+from torch._functorch._aot_autograd.schemas import AOTAutogradCacheInfo, AOTConfig, SerializableAOTDispatchCompiler
 from torch._inductor.output_code import OutputCode
-from torch.fx.experimental.symbolic_shapes import guarding_hint_or_throw
 from torch.utils._python_dispatch import _disable_current_modes
+
+try:
+    from torch.fx.experimental.symbolic_shapes import guarding_hint_or_throw
+except ImportError:  # its name in torch 2.11
+    from torch.fx.experimental.symbolic_shapes import size_hint as guarding_hint_or_throw
 
 from .. import native
 from ..errors import ArtifactError
@@ -47,6 +51,8 @@ from .graph_key import Uncacheable
 from .saved_graph import SavedGraph
 
 _MOST_PER_KEY = 4
+#: Up to torch 2.12 a lookup returns the callable alone and writes into the configuration; then it returns both.
+_WRITES_CONFIG = not AOTConfig.__dataclass_params__.frozen
 _VARYING = re.compile(r"0x[0-9a-f]+|\d+")
 #: Whether backwards are compiled with their forwards (`frit.precompile`); torch's own setting for it is a part of the key.
 COMPILE_BACKWARDS_NOW = contextvars.ContextVar("frit_compile_backwards_now", default=False)
@@ -114,7 +120,8 @@ def install():
     for module in (aot_autograd, graph_compile):
         if not issubclass(Results, module.AOTAutogradCache):
             raise AttributeError(f"{module.__name__} has another cache")
-    graph_compile._should_save_cache  # noqa: B018 (it reads _fx_graph_cache_key)
+    if not _WRITES_CONFIG:
+        graph_compile._should_save_cache  # noqa: B018 (it reads _fx_graph_cache_key)
     aot_autograd.AOTAutogradCache = graph_compile.AOTAutogradCache = Results
 
 
@@ -153,22 +160,22 @@ class Results(AOTAutogradCache):
         store = _result_store.get()
         if store is None:
             return AOTAutogradCache.try_load(mod, args, aot_config, *more, **named)
-        now = dataclasses.replace(aot_config, force_non_lazy_backward_lowering=True) if COMPILE_BACKWARDS_NOW.get() else aot_config
+        asked = {"force_non_lazy_backward_lowering": True} if COMPILE_BACKWARDS_NOW.get() else {}
         try:
             key = store.key(mod, args, aot_config)
         except (Uncacheable, BypassAOTAutogradCache) as why:
             _note_bypass(why)
-            return None, now
+            return _answer(None, aot_config, asked)
         key.symbols = Results._filter_backed_symints(args)
         found = _find(key, args, aot_config, [guarding_hint_or_throw(symbol) for symbol in key.symbols])
         if found:
             counters["frit"]["autograd_cache_hits"] += 1
             counters["aot_autograd"]["autograd_cache_hit"] += 1
-            return found, aot_config
+            return _answer(found, aot_config, {})
         counters["frit"]["autograd_cache_misses"] += 1
         counters["aot_autograd"]["autograd_cache_miss"] += 1
         key.guards, key.shared = (len(guards) for guards in _guards())
-        return None, dataclasses.replace(now, cache_info=AOTAutogradCacheInfo(key, time.time_ns(), forward_symints=key.symbols))
+        return _answer(None, aot_config, {**asked, "cache_info": AOTAutogradCacheInfo(key, time.time_ns(), forward_symints=key.symbols)})
 
     @staticmethod
     def make_entry(compiled_fw_func, compiled_bw_func, *more, **named):
@@ -200,6 +207,14 @@ class Results(AOTAutogradCache):
             if compiled_graphs.store_bytes(_at(key, key.slot), content, "autograd"):
                 counters["frit"]["autograd_cache_stores"] += 1
                 counters["aot_autograd"]["autograd_cache_saved"] += 1
+
+
+def _answer(found, aot_config, changes):
+    """What try_load returns."""
+    if not _WRITES_CONFIG:
+        return found, dataclasses.replace(aot_config, **changes)
+    vars(aot_config).update(changes)
+    return found
 
 
 #: What torch passes by position after the two compiled functions.

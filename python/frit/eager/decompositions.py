@@ -11,6 +11,7 @@ import collections
 import functools
 
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from .. import planted
 from .dtypes import decompositions as with_eager_dtypes
@@ -106,6 +107,8 @@ def decomposition_table():
     }
     table[torch.ops.aten.hardsigmoid_backward.default] = _hardsigmoid_backward
     table[torch.ops.aten.smooth_l1_loss_backward.default] = _smooth_l1_loss_backward
+    if _forgets_negative_dims():
+        table[torch.ops.aten.linalg_vector_norm.default] = _vector_norm
     table.update(with_eager_strides(table))
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
     table.update(with_eager_dtypes(table))
@@ -150,6 +153,18 @@ def _unless_refused(op, rule, scalars, refused, /, *args, **kwargs):
 def _unbind(x, dim=0):
     """Decomposes to selects; torch's own rule reaches them through splits and squeezes, twice as many operators."""
     return [x.select(dim, number) for number in range(x.shape[dim])]
+
+
+def _forgets_negative_dims():
+    """Whether torch's shape of a vector norm is wrong for a negative dim of size 1, as in torch 2.11."""
+    with _disable_current_modes():
+        return torch._refs.linalg.vector_norm(torch.empty(1, 1, device="meta"), dim=[-1]).ndim == 2
+
+
+def _vector_norm(x, ord=2, dim=None, keepdim=False, *, dtype=None):
+    if dim is None or x.ndim == 0 or all(each >= 0 for each in dim):
+        return NotImplemented
+    return torch.ops.aten.linalg_vector_norm.default(x, ord, [each % x.ndim for each in dim], keepdim, dtype=dtype)
 
 
 def _soft_margin_loss_backward(grad_output, x, target, reduction):
