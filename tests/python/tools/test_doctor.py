@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+import torch
 
 from frit import doctor
 from frit.__main__ import main
@@ -59,3 +60,10 @@ def test_without_its_library_the_doctor_says_so_and_stops():
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=dict(os.environ))
     assert said.returncode == 1 and said.stdout.splitlines()[-1].startswith("error   library")
     assert "pip install ." in said.stdout
+
+
+def test_a_library_for_another_torch_is_a_warning(monkeypatch):
+    assert doctor._library().text.endswith(f"for torch {torch.__version__.partition('+')[0]}")
+    monkeypatch.setattr(torch, "__version__", "2.99.0")
+    found = doctor._library()
+    assert found.status == "warning" and found.text.endswith("untested with 2.99.0; install frit again, or another torch")
