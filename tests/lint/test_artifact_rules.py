@@ -1,4 +1,4 @@
-"""docs/Artifact.md numbers what the reader checks; each number has a test of that number, and no test speaks of a rule that is gone."""
+"""docs/Artifact.md numbers the reader's checks; each number has a test with that number, and no test has the number of a removed rule."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Names of the dialect's attributes stand in one file, which declares their types."""
+"""Names of the dialect's attributes are in one file, which declares their types."""
 import re
 import subprocess
 from pathlib import Path
@@ -15,7 +15,7 @@ def sources():
 
 
 def operations():
-    """The names of the operations, which are not attributes."""
+    """Returns the names of the operations, which are not attributes."""
     files = ("ir/FritOps.td", "ir/FunctionOps.td")
     return {f"frit.{name}" for file in files for name in re.findall(r': Frit_\w*Op<"(\w+)"', (ROOT / file).read_text())}
 

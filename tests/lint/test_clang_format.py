@@ -1,4 +1,4 @@
-"""Every C++ file of the tree is as `.clang-format` has it: `git ls-files '*.cpp' '*.h' | xargs clang-format-22 -i` mends it."""
+"""Every C++ file of the tree is formatted by `.clang-format`: `git ls-files '*.cpp' '*.h' | xargs clang-format-22 -i` does it."""
 
 import os
 import shutil
@@ -13,7 +13,7 @@ TOOL = "clang-format-22"
 
 
 def complaints(files, root=ROOT):
-    """The first lines that clang-format would change, with their places."""
+    """Returns the first lines that clang-format would change, with their locations."""
     assert shutil.which(TOOL), f"{TOOL} is missing; scripts/bootstrap installs it"
     run = subprocess.run([TOOL, "--dry-run", "--Werror", "--ferror-limit=3", *files], cwd=root, capture_output=True, text=True)
     return run.stderr if run.returncode else ""

@@ -1,4 +1,4 @@
-"""The pages in docs/Contribute walk through real commits: the files are those of the commit, their number is its, and each line of a block was added by it."""
+"""The pages in docs/Contribute walk through real commits: the files are those of the commit, and the commit added each line of a block."""
 
 import re
 import subprocess
@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = {path.stem: path.read_text() for path in sorted((ROOT / "docs/Contribute").glob("*.md"))}
-#: A path, and the one it has today.
+#: A path in the commit, and its current path.
 NAMED = r"`([\w.-]+(?:/[\w.-]+)+|CHANGELOG\.md)`(?:\s+\(today\s+`([\w./-]+)`\))?"
 
 
@@ -22,7 +22,7 @@ def subject_of(page):
 
 
 def parts(page):
-    """(the path at the time, the path today, the blocks) of each numbered section."""
+    """Returns (path in the commit, current path, blocks) of each numbered section."""
     found = []
     for title, body in re.findall(r"^## \d+\. ([^\n]+)\n(.*?)(?=^## |\Z)", page, re.M | re.S):
         then, today = re.search(NAMED, title).groups()
@@ -31,13 +31,13 @@ def parts(page):
 
 
 def named(page):
-    """Path at the time -> path today, of everything that the page says the commit touched."""
+    """Returns path in the commit -> current path, for all files that the page names as changed."""
     body = page.split("\n## 1. ", 1)[1]
     return {then: today or then for then, today in re.findall(NAMED, re.sub(r"^```\n.*?^```$", "", body, flags=re.M | re.S))}
 
 
 def missing_line(block, added):
-    """The first line of a block that is not among the added lines, after the one before it."""
+    """Returns the first line of a block that is not among the added lines after the previous one."""
     lines = iter(added)
     for wanted in filter(None, map(str.strip, block.splitlines())):
         if wanted != "..." and not any(wanted == line.strip() for line in lines):
@@ -46,7 +46,7 @@ def missing_line(block, added):
 
 
 def commit_of(page):
-    """The commit with the subject that the page names; a test is skipped where there is no history to look in."""
+    """Returns the commit with the subject that the page names; skips the test if there is no history."""
     if git("rev-parse", "--is-shallow-repository") != "false\n":
         pytest.skip("the history is not here")
     subject = subject_of(page)

@@ -1,4 +1,4 @@
-"""Passes that decide say what and why in debug lines (LLVM's LDBG), under the name of their flag."""
+"""Passes with decisions log them with reasons in debug lines (LLVM's LDBG), under the name of their flag."""
 
 import re
 from pathlib import Path
@@ -24,7 +24,7 @@ DECIDING = {
 
 
 def debug_type(text):
-    """The names that a source gives its debug lines."""
+    """Returns the names of a source's debug lines."""
     return re.findall(r'^#define DEBUG_TYPE "(.*)"$', text, re.M)
 
 

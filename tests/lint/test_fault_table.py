@@ -1,4 +1,4 @@
-"""The table of GPU faults in tests/README.md names tests that exist, and every test with a row's number stands in that row."""
+"""The table of GPU faults in tests/README.md names tests that exist, and every test with a row's number is in that row."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The pages in docs/generated are what scripts/generate-docs writes, and it notices a name that it does not know."""
+"""The pages in docs/generated are those that scripts/generate-docs writes, and it detects unknown names."""
 
 import ast
 import runpy

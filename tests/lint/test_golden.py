@@ -1,5 +1,5 @@
 """tests/golden/README.md names every golden file and ledger, the command that writes it and the tests that read it; the ledgers that no other test
-reads have no failure in them."""
+reads contain no failures."""
 
 import json
 import re
@@ -15,7 +15,7 @@ PLACE = re.compile(r"(?:scripts|tests)/[\w./-]+")
 
 
 def wrong(page, files):
-    """What is wrong with the table of a page about these files."""
+    """Yields the errors of a page's table about these files."""
     rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in page.splitlines() if line.startswith("| `")]
     named = [row[0].strip("`/") for row in rows]
     found = [f"{name} has no row" for name in sorted(set(files) - set(named))] + [f"{name} is not there" for name in named if name not in files]

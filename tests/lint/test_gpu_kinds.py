@@ -1,4 +1,4 @@
-"""Every kind of GPU kernel (tests/python/support/gpu_kinds.py) has a lit test of its code, of the kernels and of their PTX, and none is left over."""
+"""Every kind of GPU kernel (tests/python/support/gpu_kinds.py) has a lit test of its kernels and of their PTX, and every such test has a kind."""
 import re
 import sys
 from pathlib import Path
@@ -10,7 +10,7 @@ import gpu_kinds  # noqa: E402
 
 
 def lacking(test):
-    """What a lit test of a kind has to have and has not."""
+    """Returns the required parts that a lit test of a kind lacks."""
     needed = {
         "a check of the kernels": r"^// CHECK: ",
         "a check of the PTX": r"^// PTX: ",

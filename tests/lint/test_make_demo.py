@@ -13,7 +13,7 @@ COMPILED = re.compile(r" -o (\S+)\.o\b")
 
 
 def rooms(commands):
-    """The top-level folders whose files the commands compile, and how many files of each."""
+    """Returns the top-level folders whose files the commands compile, with the number of files."""
     found = {}
     for name in COMPILED.findall(commands):
         room = name.split("/")[0]
@@ -27,7 +27,7 @@ def test_folders_are_counted():
 
 @pytest.fixture(scope="module")
 def commands():
-    """The commands that build the target that `make demo` names, from nothing."""
+    """Returns the commands that build the target of `make demo` from scratch."""
     (target,) = re.search(r"^demo:\n\t@scripts/bootstrap (.+)$", (ROOT / "Makefile").read_text(), re.M)[1].split()
     return subprocess.run(["ninja", "-C", BUILD, "-t", "commands", target], capture_output=True, text=True, check=True).stdout
 

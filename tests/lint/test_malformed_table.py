@@ -1,4 +1,4 @@
-"""Each row of the table of malformed programs in tests/README.md has its test, and no test speaks of a row that is gone."""
+"""Each row of the table of malformed programs in tests/README.md has its test, and no test has the number of a removed row."""
 
 import re
 from pathlib import Path

@@ -10,12 +10,12 @@ ROOT = Path(__file__).resolve().parents[2]
 FILES = set(subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
 PAGES = sorted(path for path in FILES if path.endswith(".md") and "/generated/" not in path and path != "CHANGELOG.md")
 PATH = re.compile(r"`([\w./-]+/[\w.-]+\.(?:cpp|h|td|py|mlir|md|txt|json|fbs|toml))`(?!\s\(today)")
-#: Examples of names, installed headers, and files of others.
+#: Examples of names, installed headers, and files of other projects.
 NOT_OURS = {"frit/Model.h", "frit/TorchModel.h", "passes/Name.cpp", "tests/passes/name.mlir", "llvm/Support/DebugLog.h"}
 
 
 def missing(text):
-    """The paths in a page that name no file from the root or from a folder of the project."""
+    """Returns the paths in a page that name no file relative to the root or to a folder of the project."""
     return [path for path in PATH.findall(text) if path not in NOT_OURS and not any(f"/{file}".endswith(f"/{path}") for file in FILES)]
 
 

@@ -1,4 +1,4 @@
-"""What a visitor's tools read: templates, hooks, the container, the log of changes. They parse, and what they name exists."""
+"""Files for tools: issue templates, hooks, the container, the change log. They are valid, and the files that they name exist."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The rooms of python/frit: who may import whom, inside functions too, no cycle, and no file beside the rooms that is not listed here."""
+"""The rooms of python/frit: allowed imports (also inside functions), no cycles, and no files outside of rooms except those listed here."""
 
 import ast
 import re
@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).resolve().parents[2] / "python" / "frit"
 FILES = sorted(path for path in PACKAGE.rglob("*.py"))
 MOST_FILES = 10
 
-# room or module of the package -> what it may import besides itself. A room stands after those that it imports.
+# room or module of the package -> what it may import besides itself. A room is listed after those that it imports.
 EDGES = {
     "errors": set(),
     "installed": {"errors"},
@@ -49,7 +49,7 @@ EDGES = {
 
 
 def module_of(path):
-    """`cache/summary.py` as ("cache", "summary"); the module of a package is the package's `__init__`."""
+    """Returns `cache/summary.py` as ("cache", "summary"); the module of a package is the package's `__init__`."""
     return path.relative_to(PACKAGE).with_suffix("").parts
 
 
@@ -58,7 +58,7 @@ ROOMS = {module[0] for module in MODULES if len(module) > 1}
 
 
 def resolve(names):
-    """The module that a dotted name begins with; () for the package itself, ("_C",) for what is native."""
+    """Returns the module with which a dotted name begins; () for the package itself, ("_C",) for the native module."""
     for length in range(min(len(names), 2), 0, -1):
         if names[:length] in MODULES:
             return names[:length]
@@ -68,7 +68,7 @@ def resolve(names):
 
 
 def imports(module, text):
-    """The modules of the package that a module imports, wherever in it."""
+    """Returns the modules of the package that a module imports, at any nesting level."""
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
             yield from (resolve(tuple(alias.name.split("."))[1:]) for alias in node.names if alias.name.split(".")[0] == "frit")
@@ -84,7 +84,7 @@ def imports(module, text):
 
 
 def found_edges(module, text):
-    """(room, imported room) of each import that leaves the room."""
+    """Returns (room, imported room) for each import from another room."""
     return {(module[0], other[0]) for other in imports(module, text) if other and other[0] not in (module[0], "_C")}
 
 

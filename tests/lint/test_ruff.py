@@ -1,4 +1,4 @@
-"""ruff has nothing to say about the Python of the tree, scripts without a suffix included. The rules are in pyproject.toml."""
+"""ruff finds nothing in the Python of the tree, including scripts without a suffix. The rules are in pyproject.toml."""
 
 import re
 import subprocess

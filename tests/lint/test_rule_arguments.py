@@ -1,4 +1,4 @@
-"""Rules read arguments by the names of torch's schemas; each name must exist for an operator of the rule's file."""
+"""Rules read arguments by their names in torch's schemas; each name must exist for an operator of the rule's file."""
 import re
 from pathlib import Path
 
@@ -10,7 +10,7 @@ READ = re.compile(r'\b(?:call|parts)\.(?:isNone|isTensor|operandLayout|[a-z]\w+)
 
 
 def schemas():
-    """Operator -> the names of its arguments."""
+    """Returns operator -> the names of its arguments."""
     table = {}
     for name, text in re.findall(r'^"(\S+) \S+ \((.*)\) -> ', (ROOT / "ir/AtenSchemas.def").read_text(), re.M):
         table[name] = set(re.findall(r"(\w+)(?:=[^,]*)?(?:, |$)", text))

@@ -1,4 +1,4 @@
-"""The ledger of `scripts/sanitize`: nothing that a sanitizer reported is left, and what was not run is said."""
+"""The ledger of `scripts/sanitize` has no sanitizer reports, and names each preset that was not run."""
 
 import json
 import runpy

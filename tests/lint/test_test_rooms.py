@@ -1,4 +1,4 @@
-"""The Python tests lie in rooms: each folder of tests/python is in the table of tests/README.md, has a few files, and no two files have one name."""
+"""The Python tests are in rooms: each folder of tests/python is in the table of tests/README.md and has few files, and names of files are unique."""
 
 import collections
 import re

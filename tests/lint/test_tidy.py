@@ -1,4 +1,4 @@
-"""The ledger of `scripts/tidy`: nothing that clang-tidy finds is left, and what was not checked is said; a mistake is found."""
+"""The ledger of `scripts/tidy` has no findings of clang-tidy, and names the rooms that were not checked; a mistake is found."""
 
 import json
 import runpy

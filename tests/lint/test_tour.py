@@ -1,4 +1,4 @@
-"""docs/Tour.md shows real output: every command in it is run, every line of a block is found in order in what it prints."""
+"""docs/Tour.md shows real output: every command in it is run, and its output must contain every line of the block in order."""
 import os
 import re
 import subprocess
@@ -12,7 +12,7 @@ BLOCKS = re.findall(r"^```\n\$ (.+?)\n(.*?)^```$", (ROOT / "docs/Tour.md").read_
 
 
 def missing_line(expected, printed):
-    """The first line of `expected` that `printed` lacks after where the previous one was found."""
+    """Returns the first line of `expected` that `printed` lacks after the position of the previous one."""
     lines = iter(printed.splitlines())
     for wanted in filter(str.strip, expected.splitlines()):
         pattern = re.compile(".*".join(map(re.escape, wanted.strip().split("..."))))

@@ -1,4 +1,4 @@
-"""The rules about the tree that a machine can hold: who may include whom, sizes, names, marks, passes in five places."""
+"""The rules about the tree that can be checked automatically: allowed includes, sizes, names, marks, passes in five places."""
 import re
 import subprocess
 from pathlib import Path
@@ -17,7 +17,7 @@ CPP = [f for f in FILES if f.suffix in (".cpp", ".h", ".inc")]
 CODE = CPP + [f for f in FILES if f.suffix in (".td", ".py", ".fbs") or "scripts" in f.parts]
 
 MLIR, TORCH = {"mlir", "llvm"}, {"torch", "ATen", "c10"}
-# room -> what it may include besides itself and the standard and system libraries
+# room -> the rooms and libraries that it may include, besides itself and standard and system libraries
 EDGES = {
     "ir": MLIR,
     "import": MLIR | {"ir"},

@@ -1,10 +1,10 @@
 """Shared set-up: a fresh Dynamo state per test, two threads, and the switch to the JSON interpreter.
 
-With FRIT_TEST_ORACLE=1 every graph is run by `json_interpreter` instead of the native libraries: what fails
-then is capture or the test itself, what passes then and fails otherwise is the compiler or the runtime. With
-FRIT_TEST_TARGET=simt every graph runs the kernels a GPU would get, under emulation, and their PTX is assembled for
-FRIT_TEST_ARCHITECTURES (scripts/gpu-sweep). With FRIT_PADDING=force FRIT_POISON=1 every library call that has a rule is padded and every
-padded or unused byte is poisoned; tests that count kernels, copies or bytes (not_padded.txt) then run without the padding.
+With FRIT_TEST_ORACLE=1 every graph is run by `json_interpreter` instead of the native libraries: a failure is
+then in capture or in the test itself; a failure only without it is in the compiler or the runtime. With
+FRIT_TEST_TARGET=simt every graph runs its GPU kernels under emulation, and their PTX is assembled for
+FRIT_TEST_ARCHITECTURES (scripts/gpu-sweep). With FRIT_PADDING=force FRIT_POISON=1 every library call that has a rule is padded, and every
+padded or unused byte is poisoned; tests that count kernels, copies or bytes (not_padded.txt) then run without padding.
 """
 
 import collections
@@ -29,17 +29,17 @@ from frit import backend, native  # noqa: E402
 # Tests import `frit._C` by its name; in an installed package it has a place for each torch.
 native._choose(torch.__version__)
 torch.set_num_threads(2)
-# Dynamo times the guards of each graph that it has traced, over caches that it has flushed: 20 to 35 ms for a number that nobody reads here.
-# That they hold it has checked before.
+# Dynamo measures the guards of each traced graph with flushed caches, which takes 20 to 35 ms. The tests do not need that time, and Dynamo checks
+# separately that the guards hold.
 torch._dynamo.guards.profile_guard_manager = lambda guards, scope, runs: 0.0
-# What a test compiles is compiled there and then; tests of the cache switch it on in a folder of their own.
+# Every test compiles its graphs; tests of the cache switch it on in a separate folder.
 os.environ["FRIT_CACHE"] = "0"
-# What frit fails at is an error here, not calls of ATen.
+# Failures of frit are errors here, not calls of ATen.
 os.environ["FRIT_STRICT"] = "1"
-# Tests provoke errors; those of repros say where theirs go.
+# Tests provoke errors; tests of repros set another folder.
 os.environ["FRIT_REPRO_DIR"] = "off"
-# The benchmarks switch torch's caches off by a variable where they are imported and nothing was said. Not for the tests, nor for the processes
-# they start (pytest's workers too): torch takes the variable's word, "0" as well, over what a test sets.
+# Importing the benchmarks switches torch's caches off by a variable, unless it is set. The tests and the processes that they start (also pytest's
+# workers) must not have it: torch prefers the variable, even "0", to what a test sets.
 if "TORCHINDUCTOR_FORCE_DISABLE_CACHES" not in os.environ:
     import benchmarks  # noqa: F401
 
@@ -47,14 +47,14 @@ if "TORCHINDUCTOR_FORCE_DISABLE_CACHES" not in os.environ:
 
 
 def build_interpreted(captured, settings, name, match=None):
-    """Stands in for `frit.backend.build`."""
+    """Replaces `frit.backend.build`."""
     return json_interpreter.compile_json(captured.json, captured.constants), {"channels_last_results": []}
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """Where the disk cache of the test lies, which is on for graphs, here and in processes that the test starts. AOTAutograd's results would hide
-    the graphs; `results_folder` has them too."""
+    """The folder of the test's disk cache, which is on for graphs, here and in processes that the test starts. AOTAutograd's results are off, because
+    they would hide the graphs; `results_folder` has them too."""
     monkeypatch.setenv("TORCHINDUCTOR_AUTOGRAD_CACHE", "0")
     with torch._functorch.config.patch(enable_autograd_cache=False):
         yield from _cache_in(tmp_path / "cache", monkeypatch)

@@ -1,5 +1,5 @@
-"""max-autotune: schedules of regions are compared by running them, remembered by number beside the graph, and never chosen for wrong results. Times
-are scripted here; one test measures for real and asserts nothing about them."""
+"""max-autotune: compares schedules of regions by running them, stores their numbers with the graph, and never chooses one with wrong results. Times
+are scripted here; one test measures real times without checking them."""
 
 import json
 import subprocess
@@ -41,7 +41,7 @@ def own_cache(tmp_path, monkeypatch):
 
 
 def scripted(monkeypatch, answer):
-    """Every comparison ends with this answer; returns the list of how often there was one."""
+    """Makes every comparison end with this answer; returns a list with one entry per comparison."""
     asked = []
     monkeypatch.setattr(autotune, "is_faster", lambda tried, best, device: (asked.append(1), tried(), best(), answer)[-1])
     return asked
@@ -68,7 +68,7 @@ def test_the_faster_schedule_is_taken_and_remembered(monkeypatch):
 
 
 def test_schedules_are_remembered_by_device(monkeypatch, tmp_path):
-    """What was measured on one device says nothing about another: each has an entry of its own, and keeps it."""
+    """Measurements are valid for one device only: each device has a separate entry."""
     x = torch.randn(300, 500)
     measured = {}
     for device, answer in (("one device", True), ("another", False)):
@@ -114,7 +114,7 @@ def test_a_second_process_measures_nothing():
 
 
 def test_another_schedule_is_another_code(monkeypatch, tmp_path):
-    """That each candidate is other machine code is a unit test (CpuCandidates.cpp)."""
+    """CpuCandidates.cpp tests that each candidate has different machine code."""
     x = torch.randn(300, 500)
 
     def kernels(answer, folder):
@@ -267,7 +267,7 @@ def test_arguments_are_made_as_they_were_traced():
 
 
 def test_a_backward_whose_saved_tensors_are_channels_last_is_measured():
-    """The forward gives what it saves the layout that convolutions like; the graph of the backward does not tell."""
+    """The forward saves tensors channels-last for convolutions, which the graph of the backward does not show."""
     model = torch.nn.Sequential(torch.nn.Conv2d(3, 16, 3), torch.nn.MaxPool2d(2), torch.nn.ReLU(), torch.nn.Conv2d(16, 16, 3), torch.nn.ReLU())
     x = torch.randn(4, 3, 66, 66)
     torch.compile(model, backend="frit", mode=MODE)(x).sum().backward()
@@ -287,7 +287,7 @@ def test_a_graph_that_made_up_arguments_do_not_fit_is_not_measured():
 
 
 def test_random_numbers_are_the_same_for_each_schedule(monkeypatch):
-    """Other numbers would look like a schedule with wrong results. The caller's generator is left as it was."""
+    """Other random numbers would look like wrong results of a schedule. The caller's generator is unchanged."""
     scripted(monkeypatch, True)
     x = torch.randn(300, 500)
 

@@ -18,7 +18,7 @@ from frit.sizes.specialize import wait_for_background
 
 @pytest.fixture
 def executables(monkeypatch):
-    """What the native side returned for each graph of a test."""
+    """Collects the executables of a test's graphs."""
     seen = []
     build = backend.build
 
@@ -89,7 +89,7 @@ def test_the_same_tensor_twice_is_never_confused_with_two():
 
 
 def test_overlapping_tensors_after_separate_ones():
-    """torch runs the graph of separate tensors: what each kernel reads before it writes is what decides."""
+    """torch runs the graph that was traced for separate tensors."""
 
     def function(x, y):
         x.mul_(2)
@@ -120,7 +120,7 @@ def test_explain_lists_kernels_calls_and_sources():
     assert "aten.mm.default" in text and "test_backend.py" in text
     assert '"kernels"' in explanation.to_json()
     (graph,) = explanation.graphs
-    # The product of matrices is ATen's own; what frit allocates is the result and what lies between kernels.
+    # ATen allocates the result of the matrix product; frit allocates the graph's result and intermediates of kernels.
     assert graph["runs"] == 1 and graph["peak_bytes"] >= graph["temporary_bytes"] + 4 * 4
     assert "of temporaries" in text and "at the peak with results" in text
 
@@ -138,7 +138,7 @@ def test_explain_shows_both_graphs_of_training_and_python_steps():
     forward, backward = explanation.graphs
     assert forward["runs"] == backward["runs"] == 1 and forward["peak_bytes"] > 0
     assert "cond" in explanation.callbacks and "python cond" in str(explanation)
-    # It leaves no trace: the next compilation starts from nothing.
+    # explain leaves no state: the next compilation starts afresh.
     assert not counters["frit"]
 
 
@@ -190,9 +190,9 @@ def test_reset_forgets_and_is_called_by_torchs(executables):
 
 
 def test_every_stage_is_dumped_even_of_a_cached_graph(folder, tmp_path, monkeypatch):
-    """A dump compiles again, so that it is complete, and leaves the cache as it was."""
+    """A dump compiles again, so that it is complete, and does not change the cache."""
 
-    wait_for_background()  # what an earlier test compiles counts, too
+    wait_for_background()  # background compilations of earlier tests would be counted
 
     def run():
         torch.compiler.reset()
@@ -250,14 +250,14 @@ def test_numerics_eager_contracts_where_eagers_kernels_do(dtype):
         sums = torch.add(x, y, alpha=0.3), torch.sub(x, y, alpha=0.3), torch.rsub(x, y, alpha=0.7)
         return *sums, torch.addcmul(x, y, z), torch.addcmul(x, y, z, value=0.3), torch.lerp(x, y, 0.3), torch.lerp(x, y, 0.7), torch.lerp(x, y, w)
 
-    # Whole vectors: what is left over of a vector of halves, eager rounds once more.
+    # Only whole vectors, because eager rounds the rest of a vector of halves once more.
     n = 512 if dtype == torch.bfloat16 else 517
     arguments = [torch.randn(n).to(dtype) for _ in range(3)] + [torch.rand(n).to(dtype)]
     checker.check(function, *arguments, compare="exact", options={"numerics": "eager"})
 
 
 def test_numerics_eager_divides_to_the_last_bit():
-    """Down to denormal quotients, where a product with the reciprocal is a step off."""
+    """Also for denormal quotients, where a product with the reciprocal is off by one ulp."""
 
     def function(x, y):
         return x / 3, x / y[:1], y / 0.7
@@ -314,7 +314,7 @@ def test_a_long_chain_compiles_in_linear_time():
 
 
 def test_calls_from_several_threads(executables):
-    """The first call and all later ones, at sizes of their own, forward and backward."""
+    """First and later calls, forward and backward, with other sizes in each thread."""
     layer = torch.nn.Sequential(torch.nn.Linear(6, 9), torch.nn.GELU(), torch.nn.LayerNorm(9))
     compiled = torch.compile(lambda x: torch.softmax(layer(x), -1).sort(-1).values.square(), backend="frit", dynamic=True)
     wrong = []
@@ -340,7 +340,7 @@ def test_calls_from_several_threads(executables):
 
 
 def test_one_executable_in_several_threads(executables):
-    """Calls of one graph at once, with ATen calls, temporaries and errors among them."""
+    """Concurrent calls of one graph with ATen calls, temporaries and errors."""
     x = torch.randn(64, 33)
     index = torch.randint(0, 64, (50,))
     function = lambda x, index: torch.sort(x.tanh()[index], -1).values.cumsum(0) * 2 + x.mean()  # noqa: E731
@@ -383,7 +383,7 @@ def test_fusion_off_gives_one_kernel_an_operator():
 
 
 def report_of(function, *inputs):
-    """The compiler's own report of the only graph."""
+    """Returns the compiler's report on the only graph."""
     reports = []
 
     def observe(name, stage, captured, report, executable):
@@ -414,7 +414,7 @@ def test_views_make_no_kernel_and_no_copy():
         return y.unflatten(0, (3, 1)).squeeze(1).permute(0, 2, 1, 3)
 
     def heads(x, w):
-        # What attention does between its products: the permuted operands need only one unit stride.
+        # As in attention: a product accepts permuted operands with one unit stride.
         q = (x @ w).view(2, 6, 3, 4).transpose(1, 2).reshape(6, 6, 4)
         return q.view(2, 3, 6, 4)[0] @ q.view(2, 3, 6, 4)[1].transpose(-2, -1)
 
@@ -426,7 +426,7 @@ def test_views_make_no_kernel_and_no_copy():
 
 
 def test_copies_for_strides_are_counted():
-    # A product may read a transposed operand; the sort reads what the trace promised.
+    # A product may read a transposed operand; the sort reads the strides of the trace.
     def function(x, y):
         return torch.mm(x.t(), y), torch.sort(x.t().contiguous(), 1).values
 

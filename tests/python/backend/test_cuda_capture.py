@@ -1,5 +1,5 @@
-"""`frit.cuda_capture` and the binding's way to it, with torch's CUDA played: what is called in which order, and what is left behind when
-something fails. When captures are made, and what a replay gives, is tested in `unit/runtime/cuda/OperatorGraphs.cpp`."""
+"""`frit.cuda_capture` and its binding, with a fake of torch's CUDA: the order of calls, and the state after failures. The times of captures and the
+results of replays are tested in `unit/runtime/cuda/OperatorGraphs.cpp`."""
 
 import contextlib
 import gc
@@ -14,7 +14,7 @@ from frit.modes import cuda_capture
 
 
 class Script:
-    """What torch was asked for, and what it answers with an exception."""
+    """Records the calls of torch, and raises scripted exceptions."""
 
     def __init__(self):
         self.log, self.fails, self.pools, self.empties = [], {}, 0, True

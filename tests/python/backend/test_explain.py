@@ -1,4 +1,4 @@
-"""The summary of frit.explain: what the first lines say, and what is folded below them."""
+"""The summary of frit.explain: its first lines, and the merged entries below them."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Options of Inductor that users carry over are translated or refused by name."""
+"""Inductor's options are translated, or refused by name."""
 
 from pathlib import Path
 

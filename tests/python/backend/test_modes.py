@@ -1,6 +1,5 @@
-"""torch.compile's modes on a machine without a GPU: what they ask for and does not happen is counted and said, never silent. Graphs
-themselves are tested with a scripted driver
-(`unit/runtime/cuda/CudaGraphs.cpp`), measured schedules in `test_autotune.py`."""
+"""torch.compile's modes on a machine without a GPU: calls without the requested CUDA graphs are counted and reported. CUDA graphs are tested with a
+scripted driver (`unit/runtime/cuda/CudaGraphs.cpp`), measured schedules in `test_autotune.py`."""
 
 import logging
 
@@ -81,7 +80,7 @@ def test_parameters_and_buffers_are_static_in_forward_and_backward(monkeypatch):
     x = torch.randn(3, 4)
     compiled(x).sum().backward()
     static, names = seen["forward"]
-    # weight, bias, x, and then the normalisation's two parameters and three buffers
+    # weight, bias and x, then the normalisation's two parameters and three buffers
     assert static == [name for name in names if name != "primals_3"]
     static, names = seen["backward"]
     assert static == [name for name in names if name.startswith("primals") and name != "primals_3"]
@@ -119,7 +118,7 @@ def test_what_only_the_backward_sees_is_kept_in_graphs(monkeypatch, dynamic):
     results, gm = seen["forward", "kept_results"]
     (given,) = next(node for node in gm.graph.nodes if node.op == "output").args
     kept = [given[number].name for number in results]
-    # The loss and what the user sees are not; sizes are no tensors.
+    # The loss and other visible results are not among them, nor are sizes.
     assert 0 not in results and 1 not in results
     assert all(isinstance(given[number].meta["val"], torch.Tensor) for number in results)
     assert "exp" in kept, kept

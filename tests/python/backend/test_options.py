@@ -1,4 +1,4 @@
-"""Options, modes and log names: what exists is accepted, what does not names its nearest neighbour."""
+"""Options, modes and log names: known ones are accepted; the error for an unknown one suggests the most similar one."""
 
 import json
 import logging

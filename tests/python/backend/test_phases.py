@@ -1,4 +1,4 @@
-"""Phases of a compilation: spans in torch's profiler and traces, a line on a terminal and nowhere else, and kernels as events of the profiler."""
+"""Phases of a compilation: spans in torch's profiler and traces, a progress line on terminals only, and kernels as events of the profiler."""
 
 import gzip
 import io
@@ -27,7 +27,7 @@ def is_watched():
 
 
 def compile_slowly(monkeypatch, stream, options=None):
-    """Compiles with a capture that lasts, and the line after a moment instead of a second; returns what was written."""
+    """Compiles with a slow capture and a progress line after a moment instead of a second; returns the output."""
     from frit import backend
 
     capture = backend.capture

@@ -1,4 +1,4 @@
-"""`frit.explain(f).over(calls)` names each recompilation that Dynamo makes, and its remedy makes it go away."""
+"""`frit.explain(f).over(calls)` names each recompilation of Dynamo, and the suggested remedy avoids it."""
 
 import os
 
@@ -118,7 +118,7 @@ def test_what_is_no_matter_of_sizes():
 
 
 def test_alignment_of_attention_on_a_gpu():
-    """On the CPU attention asks for no multiples; the text is what a GPU gives."""
+    """On the CPU attention needs no multiples; the text is the one for a GPU."""
     guard = (
         "0/0: (mask.size()[3] % 8) == 0  # attn = F.scaled_dot_product_attention(q, k, v, mask)  # app/model.py:31 in forward "
         "(_ops/attention.py:12 in pad_bias)"

@@ -1,4 +1,4 @@
-"""Reports: bytes and memory of a plan, hints, and the page, which must be one file that a browser shows and that no name can break."""
+"""Reports: bytes and memory of a plan, hints, and the HTML page, which must be a single file in which all names are escaped."""
 
 import html.parser
 import json
@@ -21,7 +21,7 @@ VOID = {"meta", "br", "link", "img", "input", "hr"}
 
 
 class Page(html.parser.HTMLParser):
-    """Checks that tags are balanced; collects ids, links within the page, and what would be loaded from elsewhere."""
+    """Checks that tags are balanced; collects ids, links within the page, and external references."""
 
     def __init__(self, text):
         super().__init__()
@@ -220,7 +220,7 @@ def test_a_browser_shows_the_page(tmp_path, dark):
     shown = subprocess.run([*common, *scheme, f"--screenshot={tmp_path / 's.png'}", f"file://{tmp_path / 'r.html'}"], capture_output=True, text=True)
     assert (tmp_path / "s.png").stat().st_size > 20_000, shown.stderr
     ran = subprocess.run([*common, "--dump-dom", f"file://{tmp_path / 'r.html'}#k0-0"], capture_output=True, text=True)
-    # The script opens what the address names, so it ran without an error.
+    # The script opens the section that the address names, so it ran without an error.
     assert re.search(r'<details id="k0-0"[^>]* open=""', ran.stdout), ran.stderr
 
 

@@ -1,5 +1,5 @@
-"""What frit itself fails at becomes calls of ATen: the operators of a failing kernel, then all that is there for speed, then every operator. Failures
-are planted (`fail_at`); elsewhere in the tests they are errors (FRIT_STRICT, conftest.py)."""
+"""Failures of frit become calls of ATen: first the operators of a failing kernel, then optimizations are disabled, then all operators are calls.
+Failures are planted (`fail_at`); elsewhere in the tests they are errors (FRIT_STRICT, conftest.py)."""
 
 import json
 import logging
@@ -16,7 +16,7 @@ from frit.native import compiler
 
 @pytest.fixture
 def reports(monkeypatch):
-    """The reports of a test's graphs, in which failures become calls."""
+    """Collects the reports of a test's graphs, and lets failures become calls."""
     monkeypatch.setenv("FRIT_STRICT", "0")
     seen = []
     monkeypatch.setattr(backend, "_OBSERVERS", [lambda name, stage, captured, report, executable: seen.append(report)])
@@ -56,7 +56,7 @@ def test_equal_regions_share_a_kernel_and_its_failure(reports):
 
 
 def test_kernels_that_fail_one_after_the_other(reports):
-    """Without its neighbours an operator may be part of another kernel, which fails as well."""
+    """After its neighbours became calls, an operator may be part of another kernel, which also fails."""
     checker.check(two_kernels, *INPUTS, options={"fail_at": "kernel:frit_"})
     assert reports[0]["kernels"] == []
     assert len(calls(reports[0])) == 5
@@ -71,7 +71,7 @@ def test_a_failing_stage_leaves_every_operator_to_aten(reports, place, dynamic):
         return torch.softmax(y @ x, -1).half(), y, x.split(2), buffer * w, torch.relu(x), x.shape[0] * 2
 
     checker.check(function, torch.randn(4, 3), torch.randn(5), torch.zeros(2, 5), options={"fail_at": place}, dynamic=dynamic)
-    # A copy to the strides of a result is no operator.
+    # A copy to the strides of a result does not count as an operator.
     assert [kernel["ops"] for kernel in reports[0]["kernels"]] in ([], [[]])
     assert reports[0]["retries"][-1]["without"] == "every operator left to ATen"
 

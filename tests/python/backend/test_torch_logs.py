@@ -1,4 +1,4 @@
-"""torch's own switches show frit's parts, and Dynamo's limits are said aloud."""
+"""torch's logs and traces show frit's parts, and reached limits of Dynamo are reported."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Functions that torch saves with what frit compiled inside: `torch.compile(...).aot_compile`, and AOTAutograd's bundled cache."""
+"""Functions that torch saves together with frit's artifacts: `torch.compile(...).aot_compile`, and AOTAutograd's bundled cache."""
 
 import json
 import os
@@ -47,7 +47,7 @@ def saved(function, inputs, path, **more):
 
 
 def in_another_process(folder, code):
-    """What `code` prints as JSON where nothing may be compiled; PROGRAMS, `load` and `counters` are there."""
+    """Runs `code` in a process that may not compile, and returns the JSON that it prints; PROGRAMS, `load` and `counters` are defined."""
     (folder / "programs.py").write_text(PROGRAMS)
     head = """
         import json, torch
@@ -179,7 +179,7 @@ def test_python_steps_cannot_be_saved(tmp_path):
 
 
 def test_the_bundled_cache_of_torch(tmp_path):
-    """With torch's own settings for it; a hit there does not come to frit, and other options of frit are another key."""
+    """With torch's settings for it: a hit does not reach frit, and other options of frit give another key."""
     config = {"bundled_autograd_cache": True, "force_autograd_cache": True, "enable_autograd_cache": True}
 
     def run(**options):

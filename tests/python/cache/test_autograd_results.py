@@ -1,4 +1,4 @@
-"""AOTAutograd's results in the disk cache: the second process traces nothing and gives the same, and nothing stale is ever used."""
+"""AOTAutograd's results in the disk cache: the second process traces nothing and has the same results, and no stale entry is ever used."""
 
 import contextlib
 import json
@@ -21,7 +21,7 @@ from frit.native import compiler
 
 pytestmark = pytest.mark.usefixtures("results_folder")
 
-# The results of these are not stored, for this reason.
+# Programs whose results are not stored, with the reason.
 BYPASSED = {
     "functions_with_gradients_of_their_own": "Unsupported call_function target autograd_function_apply.",
     "operators_of_a_library": "it calls an operator of the library warm",
@@ -40,7 +40,7 @@ def bypasses():
 
 
 def compiled(function, *inputs, **how):
-    """The function's result under the backend, as in a new process but for what the process has imported."""
+    """Returns the function's result under the backend, as in a new process, except for imported modules."""
     torch.compiler.reset()
     counters.clear()
     return torch.compile(function, backend="frit", **how)(*inputs)
@@ -60,7 +60,7 @@ def operands():
 
 
 def kept():
-    """(key, bytes) of each stored result."""
+    """Returns (key, bytes) of each stored result."""
     store = compiled_graphs._store()
     found = {}
     for path, _, _ in store.entries():
@@ -80,7 +80,7 @@ def forbid_tracing(monkeypatch):
 
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
-    """What each program did in the first process and in the second."""
+    """The output of each program in the first process and in the second."""
     folder = tmp_path_factory.mktemp("programs")
     environment = dict(os.environ, FRIT_CACHE="1", FRIT_CACHE_DIR=str(folder), FRIT_STRICT="1", FRIT_REPRO_DIR="off")
 
@@ -177,7 +177,7 @@ def change_sources(monkeypatch):
 
 
 class OtherBuild:
-    """The library, under another identity."""
+    """The native library with another identity."""
 
     def __init__(self, native):
         self._native = native
@@ -283,7 +283,7 @@ def test_replaced_operators_are_traced():
 
 
 def test_functions_of_the_program_are_traced():
-    """Torch would store the result of a builtin function of an extension, whose code is not in the key."""
+    """Torch would store results with a builtin function of an extension, whose code is not in the key."""
 
     def triple(x):
         return x * 3
@@ -341,7 +341,7 @@ def with_other_summary(entry):
 
 @pytest.mark.parametrize("other", [lambda entry: Raises(), lambda entry: [1], with_other_artifact, with_other_build, with_other_summary])
 def test_entries_of_no_use_are_counted_misses(other):
-    """Their digests are right: another program, or a mistake, has written them."""
+    """Their digests are valid: another program, or a bug, has written them."""
     x, w = operands()
     expected = gradients(softmax, x, w)
     ((key, content),) = kept().items()
@@ -425,7 +425,7 @@ def test_guards_on_sizes_are_those_of_a_miss():
 
 
 def test_more_guards_than_slots():
-    """Sizes that AOTAutograd specialises: one entry for each, of which four are kept."""
+    """Sizes that AOTAutograd specialises have one entry each, of which four are kept."""
     sizes = (3, 5, 7, 9, 11, 13)
 
     def f(x):
@@ -439,7 +439,7 @@ def test_more_guards_than_slots():
 
 
 def test_other_backends_keep_torchs_cache(monkeypatch, tmp_path):
-    """The class in the place of torch's passes on what is not frit's."""
+    """The class that replaces torch's cache forwards calls of other backends to it."""
     from torch._functorch._aot_autograd.autograd_cache import AOTAutogradCache
 
     gradients(softmax, *operands())
@@ -453,7 +453,7 @@ def test_other_backends_keep_torchs_cache(monkeypatch, tmp_path):
 
 
 def test_without_torchs_cache(monkeypatch):
-    """A version of torch with other names: nothing is stored, and all runs."""
+    """With a version of torch that has other names, nothing is stored and everything runs."""
     backend._autograd_results.cache_clear()
     try:
         with monkeypatch.context() as patch:
@@ -465,7 +465,7 @@ def test_without_torchs_cache(monkeypatch):
 
 
 def test_graphs_that_cannot_be_compiled(lenient):
-    """A graph that runs as it was traced has no artifact."""
+    """A graph that runs uncompiled has no artifact."""
     x, w = operands()
     for _ in range(2):
         gradients(softmax, x, w, options={"fail_at": ""})
@@ -520,7 +520,7 @@ def test_dynamo_is_skipped_with_caching_precompile(tmp_path):
     assert second["data"] == first["data"]
     for one in (first, second):
         assert "inputs, got 0" in one["refused"] and "to repeat it: python" in one["refused"]
-    # Torch takes what it stored without asking for a key; the build is compared all the same.
+    # Torch loads what it stored without a key; the build is compared nevertheless.
     other = run(FRIT_PLANT="1")
     assert other["traced"] == 1
     torch.testing.assert_close(other["data"], first["data"])

@@ -1,4 +1,4 @@
-"""`frit cache verify`: an entry whose bytes are whole and whose plan is wrong. The mistakes are planted in a kept artifact, and all digests fit."""
+"""`frit cache verify`: entries with valid bytes and a wrong plan. The mistakes are planted in a stored artifact, and all digests are valid."""
 
 import json
 import subprocess
@@ -30,7 +30,7 @@ def compiled(**options):
 
 
 def entry():
-    """(key, description, artifact, source as packed) of the only entry."""
+    """Returns (key, description, artifact, packed source) of the only entry."""
     store = compiled_graphs._store()
     (found,) = (each for each in map(unpacked, store.entries()) if "same_as" not in each[1])
     return found
@@ -85,7 +85,7 @@ def steps(plan, kind):
 
 
 def frees_too_early(plan):
-    """What a library call reads is dropped before it."""
+    """Frees an operand of a library call before the call."""
     call = steps(plan, "Aten")[0]
     register = call["action"]["arguments"][0].get("reg", 0)
     plan["steps"] = [step for step in plan["steps"] if step["action_type"] != "Free" or step["action"].get("tensor", 0) != register]
@@ -139,7 +139,7 @@ MISTAKES = {
 
 @pytest.mark.parametrize("plant", MISTAKES, ids=lambda plant: plant.__name__)
 def test_a_mistake_planted_in_a_plan_is_found(plant, tmp_path, capsys):
-    """Through the schema's JSON and back, which gives the same bytes where no mistake is planted."""
+    """Plants it in the JSON of the schema; without a mistake, the conversion to JSON and back gives the same bytes."""
     compiled()
     key, description, artifact, source = entry()
     body = as_json(artifact, tmp_path)

@@ -1,7 +1,7 @@
-"""Entries of the disk cache as nobody wrote them, for a minute: a hit or a counted miss, never an exception.
+"""Fuzzes entries of the disk cache for a minute: the result is a hit or a counted miss, never an exception.
 
-The reader is Python, so this is no libFuzzer target; what it hands on to native code, the artifact, is one (tests/fuzz). Half of the
-inputs have digests that fit, so that what lies behind them is reached.
+The reader is written in Python, so this is not a libFuzzer target; the reader of the artifact, which is native code, is one (tests/fuzz). Half of
+the inputs have valid digests, so that the checks behind the digests are reached.
 """
 
 import json
@@ -20,8 +20,8 @@ from frit.cache import compiled_graphs, disk_cache
 from frit.cache.summary import is_summary, summary
 from frit.capture.graph import capture
 
-# A longer run by hand: FRIT_TEST_FUZZ_SECONDS=3600 FRIT_TEST_FUZZ_SEED=... pytest ... One seed unless told:
-# what is found can be found again.
+# For a longer run: FRIT_TEST_FUZZ_SECONDS=3600 FRIT_TEST_FUZZ_SEED=... pytest ... The default seed is fixed, so
+# findings are reproducible.
 SECONDS = int(os.environ.get("FRIT_TEST_FUZZ_SECONDS", "60"))
 SEED = int(os.environ.get("FRIT_TEST_FUZZ_SEED", "1"))
 
@@ -37,10 +37,10 @@ class Constants(torch.nn.Module):
 
 @pytest.fixture
 def entry(tmp_path, monkeypatch):
-    """(graph, key, bytes of its entry, the store)."""
+    """Returns (graph, key, bytes of its entry, the store)."""
     monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
     monkeypatch.setenv("FRIT_CACHE", "1")
-    # pytest keeps each warning, and with it the frames that hold the entry.
+    # pytest stores each warning, and with it the frames that refer to the entry.
     monkeypatch.setattr(compiled_graphs.log, "disabled", True)
     graph = torch.fx.experimental.proxy_tensor.make_fx(Constants())(torch.randn(4))
     captured = capture(graph)
@@ -52,7 +52,7 @@ def entry(tmp_path, monkeypatch):
 
 
 def damaged_value(draw, value, depth=0):
-    """JSON that differs from `value` somewhere."""
+    """Draws JSON that differs from `value` somewhere."""
     strange = [None, True, -1, 1 << 70, 1e308, "", "cuda:9999", "a.b.c", "__class__.__init__", [], [[]], {}, {"key": 1}, [None] * 50]
     if draw.random() < 0.3 or depth > 3 or not isinstance(value, (dict, list)) or not value:
         return draw.choice(strange)
@@ -95,14 +95,14 @@ def damaged(draw, key, content):
     kind = draw.randrange(5)
     if kind == 0:
         return damaged_bytes(draw, content)
-    if kind == 1:  # the description says something else, and its digest fits
+    if kind == 1:  # another description with a valid digest
         return with_text(json.dumps(damaged_value(draw, description)).encode(), artifact)
-    if kind == 2:  # the description is no JSON, or of another depth than any reader's stack
+    if kind == 2:  # a description that is not JSON, or nested too deeply
         text = json.dumps(description).encode()
         return with_text(draw.choice([damaged_bytes(draw, text), b"[" * 200_000, b'{"a":' * 100_000, b"\xff\xfe", b"NaN"]), artifact)
-    if kind == 3:  # the artifact is another, and all digests of the entry fit
+    if kind == 3:  # another artifact, and all digests of the entry are valid
         return disk_cache.pack(key, description, damaged_bytes(draw, artifact))
-    # As before, but the artifact's own digest fits too.
+    # As before, but the artifact's own digest is valid too.
     body = bytearray(damaged_bytes(draw, artifact))
     if len(body) > 128:
         body[40:72] = bytes(32)
@@ -112,7 +112,7 @@ def damaged(draw, key, content):
 
 
 def names_what_left(key, content, store):
-    """Whether this is an alias of a key with nothing under it: nothing is wrong with an alias whose entry left to make room."""
+    """Whether this is an alias of a missing entry, which is valid because the entry may have been evicted."""
     try:
         named = disk_cache.unpack(key, content, reader_digests=True)[0].get("same_as")
     except disk_cache.BadEntry:
@@ -123,7 +123,7 @@ def names_what_left(key, content, store):
 @pytest.mark.parametrize("kind", ["entry", "alias"])
 def test_a_minute_of_damaged_entries(entry, kind):
     graph, key, content, store = entry
-    assert compiled_graphs.load(key, graph) is None  # nothing is there yet
+    assert compiled_graphs.load(key, graph) is None  # the cache is empty
     if kind == "alias":
         other = "ab" * 32
         description, artifact = disk_cache.unpack(key, content)

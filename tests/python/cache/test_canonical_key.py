@@ -1,4 +1,4 @@
-"""The second key: a program that was written differently finds what was compiled for its like, and nothing else does."""
+"""The canonical key: a program that is written differently, but has the same meaning, finds the stored graph; no other program does."""
 
 import json
 import os
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.usefixtures("folder")
 
 
 def compiled(function, *inputs, **how):
-    """The function's result under the backend, compiled as a new process would, and what became of the cache."""
+    """Returns the function's result under the backend, compiled as in a new process, and the cache's counters."""
     torch.compiler.reset()
     result = torch.compile(function, backend="frit", **how)(*inputs)
     return result, {name[6:]: count for name, count in counters["frit"].items() if name.startswith("cache_")}
@@ -74,7 +74,7 @@ def test_the_report_has_this_programs_sizes_and_says_whose_lines_it_has():
 
 
 def test_an_entry_that_another_process_kept_meanwhile_stays(monkeypatch):
-    """It was not there when the graph's own key was looked for, and is by the time of the second key."""
+    """The entry was missing when the graph's fast key was looked up, but exists when the canonical key is."""
     x, w = inputs()
     assert compiled(first, x, w)[1] == MISS
     load = compiled_graphs.load
@@ -117,7 +117,7 @@ def bounded(least):
 
 
 def test_a_guard_is_in_the_key():
-    """The range of a size decides what is assumed of it."""
+    """The compiler's assumptions depend on the range of a size."""
     x = torch.randn(40, 3)
     torch._dynamo.mark_dynamic(x, 0)
     assert compiled(bounded(8), x)[1] == MISS
@@ -149,7 +149,7 @@ def test_constants_are_matched_by_position():
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_training(dynamic):
-    """A forward that is found tells its backward the same layouts. One size varies: torch lists several for the backward by their names."""
+    """A forward from the cache gives its backward the same layouts. Only one size varies, because torch orders several for the backward by name."""
     layers = torch.nn.Sequential(torch.nn.Conv2d(3, 4, 3), torch.nn.GELU(), torch.nn.Conv2d(4, 2, 3))
     x = torch.randn(5, 3, 9, 10)
     if dynamic:
@@ -175,7 +175,7 @@ def test_training(dynamic):
 
 
 def aliases():
-    """Key of each alias -> the key it names."""
+    """Returns the key of each alias -> the key that it names."""
     store = compiled_graphs._store()
     found = {os.path.basename(path): disk_cache.unpack(os.path.basename(path), store.read(os.path.basename(path)))[0] for path, _, _ in store.entries()}
     return {key: description["same_as"] for key, description in found.items() if "same_as" in description}
@@ -261,7 +261,7 @@ def test_the_compiler_asks_once_and_an_error_of_who_is_asked_is_raised():
 
 
 def test_kernels_for_buckets_of_a_program_found_by_its_meaning():
-    """They are those of the program that was compiled: its text, its names of sizes, its entries on disk."""
+    """They are compiled from the stored program: its text, its names of sizes, its entries on disk."""
     how = {"dynamic": True, "options": {"bucket_policy": "specialize", "buckets": {"x[0]": [8, 16]}}}
     compiled(lambda x: torch.softmax(x * 2, -1), torch.randn(5, 7), **how)
     torch.compiler.reset()

@@ -14,7 +14,7 @@ from benchmarks.programs.exported import EXPORTED
 from frit import backend
 from frit.native import compiler
 
-# Digests of each artifact that training an encoder compiles: forward and backward, sizes that vary in one dimension.
+# Prints a digest of each artifact for training an encoder: forward and backward, with one dynamic dimension.
 _PROCESS = """
 import hashlib, json, os, sys
 import torch

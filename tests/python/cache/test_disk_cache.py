@@ -1,4 +1,4 @@
-"""The folder of kept artifacts: whatever is wrong with an entry or with the disk is a miss, and the run goes on."""
+"""The folder of stored artifacts: any problem with an entry or with the disk is a miss, and the program continues."""
 
 import errno
 import os
@@ -53,7 +53,7 @@ def test_every_flipped_byte_and_every_cut_is_refused():
         with pytest.raises((BadEntry, ValueError)):
             unpack(KEY, bytes(damaged))
         if place >= whole.index(b"artifact bytes") + len(b"artifact bytes"):
-            unpack(KEY, bytes(damaged), reader_digests=True)  # not looked at where the artifact is only run
+            unpack(KEY, bytes(damaged), reader_digests=True)  # not checked if the artifact is only run
             with pytest.raises(BadEntry, match="its source is damaged"):
                 unpack_source(KEY, bytes(damaged))
     for length in range(len(whole)):
@@ -121,7 +121,7 @@ def test_a_disk_that_refuses_leaves_nothing_and_raises_nothing(cache, monkeypatc
 
 @pytest.mark.parametrize("size", [100, 200_000])
 def test_a_disk_that_is_full_in_the_middle_of_a_write(cache, size):
-    """A limit on the size of files stands for it: the write fails as it does on a full disk, at once or where buffered bytes are flushed."""
+    """A limit on file sizes simulates it: the write fails as on a full disk, immediately or when buffered bytes are flushed."""
     cache.write(OTHER, entry(OTHER))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -205,7 +205,7 @@ def test_a_write_sweeps_in_a_thread_of_its_own(cache, monkeypatch):
 
 
 def test_a_burst_of_entries_stays_near_the_limit(cache):
-    """What was written since the last sweep counts: a burst sweeps before the minute is over."""
+    """Bytes written since the last sweep count, so a burst triggers a sweep before the minute is over."""
     for number in range(64):
         key = f"{number:02x}" + "0" * 62
         assert cache.write(key, entry(key, bytes(100_000))) == ""
@@ -251,7 +251,7 @@ def test_folders_by_environment(monkeypatch):
     assert disk_cache.default_folder() == "/cache/frit"
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", "/torch")
     assert disk_cache.default_folder() == "/torch/frit"
-    # Not where torch itself has set the variable, which it does sooner or later.
+    # Not if torch itself has set the variable, which it does at some point.
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", os.path.join(tempfile.gettempdir(), "torchinductor_somebody"))
     assert disk_cache.default_folder() == "/cache/frit"
     monkeypatch.setenv("FRIT_CACHE_DIR", "/mine")
@@ -298,7 +298,7 @@ sys.exit(failed != 0)
 
 
 def test_64_processes_killed_at_random(tmp_path):
-    """Torn writes never show: every entry left behind is whole, and no process met an error."""
+    """Partial writes are never visible: every remaining entry is complete, and no process had an error."""
     chance = random.Random(5)
     folder = str(tmp_path / "frit")
     started = subprocess.Popen(

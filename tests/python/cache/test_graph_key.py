@@ -1,4 +1,4 @@
-"""The fast key: the same in every process, and another one as soon as anything differs that the compiler can see."""
+"""The fast key is the same in every process, and differs if anything differs that the compiler reads."""
 
 import os
 import re
@@ -97,7 +97,7 @@ def test_the_sources_of_every_room_are_in_the_key(monkeypatch, tmp_path):
     assert len({before, edited, digest()}) == 3
 
 
-# What sets each of `graph_key.FLAGS`, and what sets it back.
+# Functions that change each of `graph_key.FLAGS`, and that restore it.
 FLIPS = {
     "deterministic": (lambda: torch.use_deterministic_algorithms(True), lambda: torch.use_deterministic_algorithms(False)),
     "deterministic_warn_only": (
@@ -201,7 +201,7 @@ def test_the_devices_of_the_process_are_in_the_key(monkeypatch):
 
 
 def placed(make):
-    """The graph, with what its first placeholder is made by `make`."""
+    """Returns the graph with the value of its first placeholder made by `make`."""
     gm = graph()
     first = next(iter(gm.graph.nodes))
     with first.meta["val"].fake_mode:
@@ -272,7 +272,7 @@ def test_hints_count_by_their_power_of_two():
 
 
 def test_operators_are_known_by_name_or_by_schema():
-    """torch's own by a name that tells overloads apart, all others by the whole schema."""
+    """torch's operators are identified by a name with the overload, all others by the whole schema."""
     library = torch.library.Library("frit_key", "DEF")
     library.define("twice(Tensor x, int by=2) -> Tensor")
     graph = torch.fx.Graph()

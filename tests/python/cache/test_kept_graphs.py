@@ -1,4 +1,4 @@
-"""Graphs taken from the disk cache: in this process and in the next, with everything that can be wrong."""
+"""Graphs from the disk cache, in the same process and in the next one, and damaged entries."""
 
 import json
 import logging
@@ -24,13 +24,13 @@ def tally(name):
 
 
 def compiled(function, *inputs, **how):
-    """The function's result under the backend, compiled as a new process would."""
+    """Returns the function's result under the backend, compiled as in a new process."""
     torch.compiler.reset()
     return torch.compile(function, backend="frit", **how)(*inputs)
 
 
 def entries():
-    """Paths of what holds an artifact."""
+    """Returns the paths of entries that contain an artifact."""
     store = compiled_graphs._store()
     keys = {os.path.basename(path): path for path, _, _ in store.entries()}
     return [path for key, path in keys.items() if "same_as" not in disk_cache.unpack(key, store.read(key))[0]]
@@ -281,7 +281,7 @@ def test_without_a_home_everything_is_compiled(home, store_failures):
 
 
 def test_processes_that_compile_one_graph_at_once(tmp_path):
-    """Four, because each compiles for real; what 64 do to the files of the cache is in test_disk_cache."""
+    """Only four, because each compiles; test_disk_cache tests the files of the cache with 64 processes."""
     environment = dict(os.environ, FRIT_CACHE_DIR=str(tmp_path / "shared"), PYTHONPATH=os.pathsep.join(sys.path))
     start = [subprocess.Popen([sys.executable, "-c", _PROCESS, "run"], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(4)]
     seen = [json.loads(process.communicate()[0].splitlines()[-1]) for process in start]

@@ -2,7 +2,7 @@
 
     python warm_programs.py [NAME ...]
 
-prints a line of JSON for each: what the cache did, and digests of what the program returned and did. A program takes the function that compiles.
+prints a line of JSON for each: the counters of the cache, and digests of the program's results and effects. A program takes the function that compiles.
 """
 
 import hashlib
@@ -25,7 +25,7 @@ def randn(*sizes, seed=0, **how):
 
 
 def facts(value):
-    """What can be seen of a value, without its address."""
+    """Returns the observable properties of a value, without its address."""
     if isinstance(value, torch.Tensor):
         shown = value.detach().resolve_conj().resolve_neg().contiguous()
         data = hashlib.sha256(shown.reshape(-1).view(torch.uint8).numpy().tobytes()).hexdigest()[:16]
@@ -295,7 +295,7 @@ def offsets_are_told_apart(compiled):
 
 @program
 def arguments_that_share_memory(compiled):
-    """One trace for overlapping arguments, one for others: neither serves the other."""
+    """One trace for overlapping arguments and one for others; neither is used for the other."""
 
     def f(a, b):
         a.add_(1)
@@ -390,7 +390,7 @@ def recurrent(compiled):
 
 @program
 def calls_that_do_not_fit(compiled):
-    """torch promises a shape of the wrong rank for a negative dim, so the call runs as it was traced."""
+    """torch promises a shape of the wrong rank for a negative dim, so the call runs uncompiled."""
 
     def f(x):
         values, counts = torch.unique_consecutive(x, return_counts=True, dim=-1)
@@ -402,7 +402,7 @@ def calls_that_do_not_fit(compiled):
 
 @program
 def views_with_hooks_of_version(compiled):
-    """A result that is a view of an argument takes part in the argument's version counter."""
+    """A result that is a view of an argument shares the argument's version counter."""
     x = randn(4, 6)
     y = compiled(lambda x: x.view(2, 12))(x)
     x.add_(1)

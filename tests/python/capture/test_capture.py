@@ -1,4 +1,4 @@
-"""Capture, proven by running what was written: capture, interpret, compare with eager."""
+"""Tests capture by running its text: capture, interpret, compare with eager."""
 
 import json
 import time
@@ -22,7 +22,7 @@ def nodes(captured):
     return json.loads(captured.json)["graph_module"]["graph"]["nodes"]
 
 
-# The models of section 4 are captured in test_programs.py and test_training.py; one stands for them here.
+# The larger models are captured in test_programs.py and test_training.py; one represents them here.
 @pytest.mark.parametrize("name", [n for n, p in programs().items() if p.section != "4" or n == "gpt2, forward"])
 def test_programs(name):
     checker.check_program(programs()[name])
@@ -69,7 +69,7 @@ def test_the_codes_are_those_of_the_installed_torch():
 
 
 def test_torchs_own_serializer_writes_the_same_graph(monkeypatch):
-    """On graphs both can take, node by node; values of keys only one of them writes are left out."""
+    """Compares node by node on graphs that both support; keys that only one of them writes are left out."""
     from torch.export.graph_signature import ExportGraphSignature
 
     compared = []

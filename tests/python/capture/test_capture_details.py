@@ -1,7 +1,7 @@
-"""What only torch.compile graphs hold: each is captured, compiled and run, natively and by the JSON interpreter.
+"""Features that only graphs of torch.compile have: each is captured, compiled and run, natively and by the JSON interpreter.
 
-Symbolic scalars and their arithmetic, sizes known at run time only, placeholders that are expressions or
-constants, results that are no tensors, write-backs, and operators around operators.
+Symbolic scalars and their arithmetic, sizes known only at run time, placeholders that are expressions or
+constants, results that are not tensors, write-backs, and higher-order operators.
 """
 
 import json
@@ -14,7 +14,7 @@ from torch._dynamo.utils import counters
 
 @pytest.fixture(autouse=True, params=["native", "interpreter"])
 def runner(request):
-    """Who runs the captured graphs."""
+    """Selects the native runtime or the JSON interpreter for the captured graphs."""
     if request.param == "interpreter":
         request.getfixturevalue("interpreted")
     return request.param
@@ -197,7 +197,7 @@ def test_chains_of_symbolic_booleans():
 
 
 def test_booleans_as_values_of_the_graph():
-    """torch.sym_not and comparisons that stay in the graph, because a tensor is made of them."""
+    """torch.sym_not and comparisons that stay in the graph, because a tensor is made from them."""
 
     def function(x):
         n = x.shape[0]
@@ -238,7 +238,7 @@ def test_placeholders_that_are_expressions(graphs):
 
 
 def test_placeholders_that_became_constants(graphs):
-    """A size found to be a number while tracing keeps its place in the call."""
+    """A size that became a constant while tracing keeps its position in the call."""
 
     def function(x, n):
         torch._check(n == 4)
@@ -260,7 +260,7 @@ def test_results_that_are_not_tensors():
 
 
 def test_gradients_that_are_none():
-    """Backward graphs return None for what needs no gradient, forward graphs save integers and flags."""
+    """Backward graphs return None for inputs without gradients, and forward graphs save integers and flags."""
 
     def function(x, index, w):
         return x[index] * w.detach() + (w > 0).float()
@@ -280,7 +280,7 @@ def test_gradients_that_are_none():
 
 
 def test_mutated_inputs_in_training():
-    """The write-back is a copy_ at the end of the forward graph, also where the input is a view of another."""
+    """The write-back is a copy_ at the end of the forward graph, also if the input is a view of another."""
 
     def function(x, buffer, w):
         buffer.mul_(0.9).add_(x.detach().sum(0), alpha=0.1)

@@ -1,7 +1,7 @@
 """Operators whose fake kernels promise another result than their kernels return: frit never computes with the promise.
 
-The call runs as it was traced, from the start: with the arguments, and the random numbers, that it was called with. After a call in which all promises
-were kept, it is an error where an argument was written before. It is never a kernel that reads a shape which is not there.
+The call starts again and runs uncompiled, with its original arguments and random numbers. After a call in which all promises were kept, it is an error
+if an argument was written before. A kernel never reads a result with the wrong shape.
 """
 
 import pytest
@@ -13,7 +13,7 @@ NOT_STRICT = {"strict": False}
 
 @pytest.fixture
 def operators():
-    """`positives`, whose fake kernel says other strides than it returns, and `halves`, which returns fewer elements than it says."""
+    """Defines `positives`, whose fake kernel promises other strides, and `halves`, whose fake kernel promises more elements."""
     with torch.library._scoped_library("frit_disagree", "DEF") as library:
         library.define("positives(Tensor x) -> Tensor")
         library.define("halves(Tensor x) -> Tensor")
@@ -159,8 +159,8 @@ def test_what_only_operators_read_is_not_checked(operators):
 
 
 def test_a_size_beyond_the_bound_that_was_promised():
-    """The fake kernel of masked_select promises at most the elements of its input; a mask that has more of them broadcasts it. (With static sizes
-    torch itself asserts the bound in the graph.)"""
+    """The fake kernel of masked_select promises at most the number of elements of its input, but a larger mask broadcasts the input. (With static
+    sizes torch itself asserts the bound in the graph.)"""
 
     def function(x, mask):
         return torch.masked_select(x, mask) * 2

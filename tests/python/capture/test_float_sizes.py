@@ -1,4 +1,4 @@
-"""Sizes with a float between the integers: the host computes them, as Python does, and they are symbols to the compiler."""
+"""Sizes whose expressions contain floats: the host computes them as Python does, and they are symbols for the compiler."""
 
 import math
 
@@ -35,7 +35,7 @@ def test_sizes_that_the_host_computes(name):
     compiled = checker.check(function, torch.randn(20), dynamic=True)
     for size in (13, 10, 30, 7):
         checker.check(function, torch.randn(size), compiled=compiled)
-    # Torch itself asks which side of a maximum a size is on, and how the windows of a pooling lie.
+    # Torch itself guards on a size in a maximum, and on the windows of a pooling.
     assert counters["frit"]["graphs"] == 1 or name in ("of a difference", "area", "fractional window")
     assert not counters["frit"]["callbacks"]
 
@@ -50,7 +50,7 @@ def test_training_through_sizes_that_the_host_computes():
 
 @pytest.mark.parametrize("start", [-5, 2])
 def test_training_through_a_size_that_only_the_caller_can_compute(start):
-    """The backward graph gets an integer whose expression has cases (`Piecewise`): it is a symbol of its own there."""
+    """The backward graph gets an integer whose expression has cases (`Piecewise`), which becomes a new symbol."""
 
     def function(x, at):
         return torch.narrow(x, 0, at, 3) * 2

@@ -1,7 +1,7 @@
-"""What the export schema cannot say or a plan cannot hold: it runs in Python, as the graph would run by itself, counted with a reason.
+"""Features that the export schema or a plan cannot express: they run uncompiled in Python, and are counted with a reason.
 
-Random numbers drawn again by a backward, effects that are kept in order, values without a type of the plan's, graphs around graphs, and
-calls that a plan was not compiled for.
+Random numbers that a backward draws again, ordered effects, values whose type a plan lacks, higher-order operators, and calls that a plan was not
+compiled for.
 """
 
 import checker
@@ -77,7 +77,7 @@ def test_operators_with_effects_run_in_order():
     see.register_fake(lambda x, number: torch.empty_like(x))
     handle = _register_effectful_op(torch.ops.frit_test.see.default, _EffectType.ORDERED)
     try:
-        # Nobody reads the second; the third is ready before the first.
+        # The second result has no reader; the third is ready before the first.
         torch.compile(lambda x: (see(x.exp().sum(), 1), see(x, 2), see(x, 3))[0], backend="frit", fullgraph=True)(torch.ones(3))
     finally:
         handle.destroy()
@@ -129,7 +129,7 @@ def test_ragged_sizes_are_arguments_and_results():
 
 
 def test_generators_are_arguments_of_graphs():
-    """The form that torch gives graphs with random numbers on GPUs."""
+    """The form of torch's graphs with random numbers on GPUs."""
 
     def draw(op, *args, rng_state=None, **kwargs):
         return op(*args, generator=rng_state, **kwargs)

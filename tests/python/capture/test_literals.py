@@ -1,5 +1,5 @@
-"""Every kind of literal reaches the operator as it was written: through capture's text, the importer's attributes, the plan's values and the
-call. One that is lost on the way would be a zero."""
+"""Every kind of literal reaches the operator unchanged: through capture's text, the importer's attributes, the plan's values and the call. A lost one
+would be a zero."""
 
 import math
 
@@ -32,7 +32,7 @@ ARGUMENTS = {
     "str[] texts": ["a", ""],
     "Tensor?[] tensors": [None],
 }
-# What the schema has no lists for goes to the operator through Python.
+# Kinds of lists that the schema lacks reach the operator through Python.
 LISTS = {"Scalar[] numbers": [1, 2.5], "Scalar[] complex_numbers": [1j, complex(2, 3)], "int[] wholes": [3]}
 SEEN = []
 
@@ -49,7 +49,7 @@ for name, arguments in (("echo", ARGUMENTS), ("echo_lists", LISTS)):
 
 
 def text(value):
-    """Signs of zeros and types included."""
+    """Returns a text that shows types and signs of zeros."""
     return f"{type(value).__name__} {value!r}"
 
 

@@ -1,4 +1,4 @@
-"""The decomposition table, frozen: a new torch must not change what graphs look like without being seen."""
+"""The decomposition table is frozen, so that a new torch cannot change graphs unnoticed."""
 
 from pathlib import Path
 

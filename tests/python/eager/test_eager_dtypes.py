@@ -1,5 +1,5 @@
-"""What graphs promise about dtypes is what eager gives where operands have several. Nothing is compiled: each operator is traced as frit traces
-it, and the dtype is held against eager's."""
+"""The dtypes that graphs promise are eager's if operands have several dtypes. Nothing is compiled: each operator is traced as by frit, and the dtype
+is compared with eager's."""
 
 import itertools
 
@@ -15,7 +15,7 @@ DTYPES = (torch.float32, torch.float64, torch.bfloat16, torch.float16, torch.int
 
 
 def call(op):
-    """The operator on tensors alone, with the other arguments filled in."""
+    """Returns the operator as a function of tensors only, with the other arguments filled in."""
     if op is aten.addr.default:
         return lambda x, y: op(x[:, None], y, y)
     if op is aten.select_scatter.default:

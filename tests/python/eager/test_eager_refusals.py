@@ -1,4 +1,4 @@
-"""Types that eager has no kernel for: what a formula or a rule could compute raises as in eager (scripts/generate-eager-refusals.py)."""
+"""Types for which eager has no kernel: frit raises as eager, even if a formula or a rule could compute them (scripts/generate-eager-refusals.py)."""
 
 import importlib.util
 import os
@@ -85,7 +85,7 @@ def test_decompositions_ask_the_same_table():
 
 
 def test_no_type_is_refused_that_eager_computes_in():
-    """The table, over operators drawn by the commit."""
+    """Checks the table for operators that the commit selects."""
     refusals = generator()
     commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True).stdout.strip()
     seed = os.environ.get("FRIT_OPERATOR_SEED", commit)

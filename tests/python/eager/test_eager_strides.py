@@ -1,7 +1,7 @@
-"""What graphs promise about strides is what eager gives, for every operator that is legalised.
+"""The strides that graphs promise are eager's, for every operator that is legalised.
 
-torch's fake kernels decide which strides a traced value has; `as_strided` and results rely on them. Each function here
-is traced as frit traces it, nothing is compiled, and the traced strides are held against eager's.
+torch's fake kernels determine the strides of a traced value; `as_strided` and results rely on them. Each function here
+is traced as by frit, without compilation, and the traced strides are compared with eager's.
 """
 
 import pytest
@@ -130,7 +130,7 @@ def test_promised_strides_are_eagers(group):
         results = []
         for _, function, number in cases:
             result = function(*inputs[number])
-            # Views of inputs are not results of the graph; a sum with 0 keeps strides and makes them ones.
+            # Views of inputs are not results of the graph; adding 0 makes them results and preserves strides.
             results += [x + 0 for x in (result if isinstance(result, (tuple, list)) else [result])]
         return results
 

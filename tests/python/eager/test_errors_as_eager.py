@@ -1,5 +1,5 @@
-"""What eager refuses at run time is refused with its type and its words: where a kernel would make no step and so look at nothing, where a formula
-has no place for the question, and where sizes that vary come to a call that torch let through for others."""
+"""Run-time errors of eager are raised with the same type and message: in kernels without elements, which would check nothing, in formulas without the
+check, and at dynamic sizes that torch did not check while tracing."""
 
 import checker
 import pytest

@@ -1,4 +1,4 @@
-"""The strides of elementwise results: the formula against eager's kernels, and every elementwise operator of several tensors against the formula."""
+"""The strides of elementwise results: compares the formula with eager's kernels, and every elementwise operator of several tensors with the formula."""
 
 import itertools
 import random
@@ -18,12 +18,12 @@ LAYOUTS = {
     "of rank 2": lambda x: x[:12].view(4, 3).t(),
     "of one": lambda x: x[:8].view(4, 1, 2).permute(2, 1, 0),
 }
-# Their numbers are not any number, or they are no function of elements alone.
+# Operators that do not take arbitrary numbers, or are not functions of single elements.
 NOT_ASKED = {"binary_cross_entropy_backward", "polygamma", "special_polygamma", "native_dropout_backward"}
 
 
 def some_layout(shape):
-    """A tensor of `shape`, or one that is broadcast to it, in any order of its dimensions and with gaps at times."""
+    """Returns a tensor of `shape`, or one that is broadcast to it, with a random order of dimensions and sometimes with gaps."""
     rank = random.randint(max(1, len(shape) - 1), len(shape))
     sizes = [size if random.random() < 0.7 else 1 for size in shape[len(shape) - rank :]]
     order = random.sample(range(rank), rank)
@@ -43,7 +43,7 @@ def test_the_formula_is_the_kernels(seed):
 
 
 def arguments_of(op, layouts, dtype):
-    """Arguments of `op`, its tensors laid in turn as `layouts` say; None if one is of a kind that is not made here."""
+    """Returns arguments of `op`, its tensors with these `layouts` in turn; None if an argument's kind is not supported here."""
     layouts, positional, named = itertools.chain(layouts, itertools.repeat("contiguous")), [], {}
     for argument in op._schema.arguments:
         kind = str(argument.type)
@@ -64,7 +64,7 @@ def arguments_of(op, layouts, dtype):
 
 
 def traced(rule, op, positional, named):
-    """The strides of the result that a graph promises."""
+    """Returns the strides of the result that a graph promises."""
     with FakeTensorMode() as mode:
         fakes = [mode.from_tensor(x) if isinstance(x, torch.Tensor) else x for x in positional]
         keywords = {name: mode.from_tensor(x) if isinstance(x, torch.Tensor) else x for name, x in named.items()}
@@ -88,7 +88,7 @@ def test_every_elementwise_operator_has_its_kernels_strides():
                 try:
                     eager = op(*arguments[0], **arguments[1])
                 except (RuntimeError, NotImplementedError):
-                    continue  # not of these types or sizes
+                    continue  # eager refuses these types or sizes
                 ran = True
                 promised = traced(table[op], op, *arguments)
                 if any(a != b and n > 1 for a, b, n in zip(promised, eager.stride(), eager.shape)):
@@ -101,7 +101,7 @@ def test_every_elementwise_operator_has_its_kernels_strides():
 
 
 def test_rules_with_a_layout_of_their_own_are_decomposed():
-    # `layout` is an argument of new_zeros, and was one of the function that keeps strides.
+    # `layout` is an argument of new_zeros, and its name once clashed with a parameter of the function that preserves strides.
     from torch._dynamo.utils import counters
 
     x = torch.randn(4, 6).t().requires_grad_()

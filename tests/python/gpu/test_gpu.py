@@ -1,4 +1,4 @@
-"""The programs on a real GPU, against eager; scripts/gpu-check runs them where there is one."""
+"""Programs on a real GPU, compared with eager (scripts/gpu-check)."""
 import pytest
 import torch
 
@@ -36,7 +36,7 @@ FAR = (1 << 31) + 4097
 
 @pytest.fixture
 def many():
-    """More elements than 31 bits count, with values on both sides of where they stop."""
+    """A tensor with more than 2^31 elements, with values on both sides of that index."""
     if torch.cuda.mem_get_info()[0] < 16 << 30:
         pytest.skip("needs 16 GiB of GPU memory")
     x = torch.zeros(FAR, dtype=torch.int8, device="cuda")
@@ -198,7 +198,7 @@ def test_cuda_graphs_with_operators_of_torch(dropout):
         else:
             torch.testing.assert_close(result, net(x), rtol=1e-3, atol=1e-4)
         kept.append((result.detach(), result.detach().clone()))
-        other.fill_(turn)  # what the allocator gives out elsewhere
+        other.fill_(turn)  # other memory of the allocator
         torch.mm(other[:4096].view(64, 64), other[:4096].view(64, 64))
     assert all(torch.equal(result, copy) for result, copy in kept), "results of earlier calls were overwritten"
     assert len(masks) > 10 or not dropout, "each replay draws new numbers"
@@ -216,7 +216,7 @@ def test_cuda_graphs_of_training_keep_activations_where_they_are(together):
     compiled = torch.compile(net, backend="frit", mode="reduce-overhead")
     other = torch.empty(1 << 20, device="cuda")
     for turn in range(12):
-        # As many forwards before their backwards: their activations live side by side.
+        # Several forwards run before their backwards, so their activations exist at the same time.
         inputs = [torch.randn(256, 512, device="cuda") for _ in range(together)]
         expected = torch.autograd.grad(sum(net(x).square().mean() for x in inputs), list(net.parameters()))
         losses = []
@@ -233,7 +233,7 @@ def test_cuda_graphs_of_training_keep_activations_where_they_are(together):
 
 @pytest.mark.parametrize("mode", ["default", "reduce-overhead"])
 def test_kernels_draw_the_numbers_that_numpy_draws(mode):
-    """The default on CUDA: one seed a call from the generator of the device, also where a CUDA graph is launched again."""
+    """The default on CUDA: each call draws one seed from the device's generator, also if a CUDA graph is launched again."""
     from test_random import seed_of, uniforms
 
     torch.compiler.reset()

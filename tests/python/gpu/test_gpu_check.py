@@ -1,5 +1,5 @@
-"""What is made for a machine with a GPU, up to the point where one is asked for: the benchmark's kernels at their real sizes compile
-and assemble, the marked tests are found, and the scripts say what they miss."""
+"""Preparations for a machine with a GPU, tested without one: the benchmark's kernels compile and assemble at their real sizes, the marked
+tests are found, and the scripts say what is missing."""
 
 import importlib.machinery
 import importlib.util
@@ -30,13 +30,13 @@ without_gpu = pytest.mark.skipif(torch.cuda.is_available(), reason="only where t
 
 @pytest.mark.parametrize("name", list(gpu_kernels.kernels()))
 def test_benchmark_kernels_compile_and_assemble(name):
-    """Tensors of gigabytes on a device that is not there: nothing is allocated, everything is compiled."""
+    """With fake tensors of gigabytes: nothing is allocated, and everything is compiled."""
     kernel = gpu_kernels.kernels()[name]
     with FakeTensorMode(allow_non_fake_inputs=True):
         function, arguments = kernel.make(gpu_kernels.Sizes("cpu"))
         flat, spec = pytree.tree_flatten(arguments)
         flattened = lambda *values: pytree.tree_leaves(function(*pytree.tree_unflatten(values, spec)))  # noqa: E731
-        with enable_python_dispatcher():  # operators that are others on each device stay whole, as under torch.compile
+        with enable_python_dispatcher():  # operators that depend on the device are not decomposed, as under torch.compile
             graph = make_fx(flattened, decomposition_table=decomposition_table(), tracing_mode="real")(*flat)
     captured = capture(graph)
     # Not every operator can be traced on a device that torch was not built for.
@@ -51,8 +51,8 @@ def test_benchmark_kernels_compile_and_assemble(name):
     texts, usual = ptx.texts_of(result.artifact), ptx.usual_texts_of(result.artifact, report)
     assert len(usual) == 3
     for text in usual:
-        # Whole 16-byte accesses through the read-only path, and nothing that divides by what is not known.
-        # (Transposes go through tiles, element by element; pointers out of a table may be equal, so what they read may be written.)
+        # 16-byte accesses through the read-only path, and no division by unknown numbers. (Transposes use tiles, element by
+        # element; pointers in a table may be equal, so their operands may be written.)
         if name == "foreach_adamw":
             for access in ("ld", "st"):
                 assert f"{access}.global.v4.b32" in text or f"{access}.global.v2.b64" in text, text
@@ -72,7 +72,7 @@ def test_benchmark_kernels_compute_what_eager_computes(name):
     counters.clear()
     function, arguments = kernel.make(gpu_kernels.Sizes("cpu", small=True))
     with torch.no_grad():
-        # Random numbers as on a GPU.
+        # Kernels generate random numbers, as on a GPU.
         compiled = torch.compile(function, backend="frit", fullgraph=True, dynamic=kernel.dynamic or None, options={"random": "philox"})
         expected, actual = function(*arguments), compiled(*arguments)
     assert counters["frit"]["kernels"] == (kernel.on_a_cpu or kernel.kernels) and {n[5:] for n in counters["frit"] if n.startswith("aten:")} == set(kernel.calls)
@@ -138,12 +138,12 @@ def test_the_parts_of_gpu_check():
 
 
 def test_the_ledger_of_the_last_sweep():
-    """scripts/gpu-sweep wrote it, which fails on local memory: registers of every kernel on each architecture, tests per file."""
+    """It has the registers of every kernel on each architecture, and the tests per file. scripts/gpu-sweep writes it, and fails on local memory."""
     ledger = json.loads((ROOT / "tests/golden/gpu-sweep.json").read_text())
     assert ledger["tests"] and all(count > 0 for count in ledger["tests"].values())
     assert ledger["tests"].keys() <= {path.name for path in (ROOT / "tests/python").rglob("test_*.py")}
     assert ledger["kernels"]
     for name, registers in ledger["kernels"].items():
-        # A schedule may be one that sm_80 does not have.
+        # sm_80 may lack a schedule.
         newer = registers[1:] if registers[0] is None else registers
         assert len(registers) == 3 and all(0 < count < 255 for count in newer), f"{name}: {registers}"

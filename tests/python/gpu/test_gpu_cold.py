@@ -1,4 +1,4 @@
-"""`benchmarks.gpu_cold`: what its figures are made of, and that a graph has all of them."""
+"""`benchmarks.gpu_cold`: how its figures are computed, and that a graph has all of them."""
 
 import json
 import struct

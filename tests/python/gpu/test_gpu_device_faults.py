@@ -1,5 +1,5 @@
-"""Rows of the table "GPU faults" (tests/README.md) on a real GPU: what a scripted driver cannot show (scripts/gpu-check). What destroys a
-process's GPU state happens in a child."""
+"""Rows of the table "GPU faults" (tests/README.md) on a real GPU that a scripted driver cannot test (scripts/gpu-check). Faults that destroy a
+process's GPU state happen in a child process."""
 
 import json
 import os
@@ -24,7 +24,7 @@ def in_a_process(code, **environment):
 
 
 def test_row_03_damaged_cubins_are_refused_in_a_child():
-    """What the header says is looked at before the driver sees it; what lies behind is for the driver to refuse. Neither ends the process."""
+    """The header is checked before the driver gets the cubin, and the driver refuses other damage. Neither ends the process."""
     code = (
         "import sys, os, frit\n"
         f"sys.path[:0] = [{SUPPORT!r}]\n"
@@ -50,7 +50,7 @@ def test_row_03_damaged_cubins_are_refused_in_a_child():
 
 
 def test_row_04_no_memory_on_a_device_that_is_full():
-    """Results that no memory is left for are eager's error, nothing stays taken, and the next call works."""
+    """If there is no memory for results, the error is eager's, nothing leaks, and the next call works."""
     compiled = torch.compile(lambda x: torch.softmax(x, -1) + 1, backend="frit", dynamic=True)
     small = torch.randn(16, 1024, device="cuda")
     compiled(small)
@@ -72,7 +72,7 @@ def test_row_04_no_memory_on_a_device_that_is_full():
 
 
 def test_row_05_an_index_out_of_range_names_the_kernel_in_a_child():
-    """torch's own kernel would assert; ours says which kernel of which graph, and every later call says that the process is to be restarted."""
+    """torch's kernel would assert. frit's error names the kernel and the graph, and every later call says that the process must be restarted."""
     code = (
         "import torch\n"
         "f = torch.compile(lambda t, i: torch.nn.functional.embedding(i, t) * 2, backend='frit')\n"
@@ -94,7 +94,7 @@ def test_row_05_an_index_out_of_range_names_the_kernel_in_a_child():
 
 
 def test_row_10_another_stream_and_an_allocator_that_reuses_at_once():
-    """Temporaries belong to the stream that launches: another stream that gets their memory back overwrites nothing."""
+    """Temporaries belong to the launching stream, so another stream that reuses their memory overwrites nothing."""
     compiled = torch.compile(lambda x: torch.softmax(torch.softmax(x, -1) @ x.t(), -1) @ x, backend="frit")
     x = torch.randn(512, 512, device="cuda")
     expected = compiled(x).clone()

@@ -1,4 +1,4 @@
-"""Two processes train under DDP on two GPUs, on lengths of their own: the course of eager DDP (scripts/gpu-check)."""
+"""Two processes train under DDP on two GPUs with different lengths: the losses are those of eager DDP (scripts/gpu-check)."""
 
 import pytest
 import torch

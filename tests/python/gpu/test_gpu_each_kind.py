@@ -1,4 +1,4 @@
-"""Every kind of kernel of the table on a GPU, against eager there: clusters and lists of tensors among them (scripts/gpu-check)."""
+"""Every kind of kernel of the table on a GPU, including clusters and lists of tensors, compared with eager there (scripts/gpu-check)."""
 
 import pytest
 import torch
@@ -26,7 +26,7 @@ def test_what_the_sanitizers_watch():
 @pytest.mark.parametrize("columns", [20480, 40960, 131072, 131071])
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
 def test_rows_of_clusters(columns, dtype):
-    """Long rows, few and many: on sm_90 several blocks keep one between them."""
+    """Few and many long rows: on sm_90 the blocks of a cluster hold a row in registers."""
     for rows in (1, 7, 300):
         torch.compiler.reset()
         x = torch.randn(rows, columns, device="cuda", dtype=dtype)

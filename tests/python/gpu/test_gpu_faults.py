@@ -1,4 +1,4 @@
-"""Rows of the table "GPU faults" (tests/README.md) that are about a whole process; the others are in `unit/runtime/cuda/CudaFaults.cpp`."""
+"""Rows of the table "GPU faults" (tests/README.md) that concern a whole process; the others are in `unit/runtime/cuda/CudaFaults.cpp`."""
 
 import json
 import os
@@ -66,7 +66,7 @@ def test_row_01_a_file_for_both_runs_on_the_cpu(tmp_path):
 
 
 def test_row_03_the_fuzzers_corpus_has_a_cubin(tmp_path):
-    """A seed that ptxas made, of a kernel that adds 1: the reader takes it, and what is missing is a driver. Damaged: `Row03...`, and on a GPU."""
+    """The reader accepts a seed that ptxas made from a kernel that adds 1, and fails only for lack of a driver. `Row03...` and a GPU test damage it."""
     good = (ROOT / "tests/fuzz/corpus/artifact/gpu-cubin").read_bytes()
     header = good[good.index(b"\x7fELF") :][:64]
     assert header[4:6] == b"\2\1" and int.from_bytes(header[18:20], "little") == 190
@@ -80,7 +80,7 @@ def test_row_03_the_fuzzers_corpus_has_a_cubin(tmp_path):
 
 
 def test_row_08_compiling_for_a_gpu_never_calls_the_driver(tmp_path):
-    """A child of a process that has used CUDA may compile: nothing of that opens the driver's library, here one that would be seen."""
+    """A forked child of a process that has used CUDA may compile, because that does not open the driver's library (here a fake that would be noticed)."""
     library = next(line.split()[-1] for line in Path("/proc/self/maps").read_text().splitlines() if "/libm.so" in line)
     (tmp_path / "libcuda.so.1").write_bytes(Path(library).read_bytes())
     code = (
@@ -107,8 +107,8 @@ def test_row_08_compiling_for_a_gpu_never_calls_the_driver(tmp_path):
 
 
 def test_row_12_first_calls_of_many_threads_compile_once(monkeypatch, tmp_path):
-    """Dynamo traces once for each thread that comes before the first is done, one after the other; what frit made for the first serves all.
-    Fewer threads than Dynamo allows tracings."""
+    """Dynamo traces for each thread that calls before the first is done, one after the other; frit compiles only for the first one. There are fewer
+    threads than Dynamo's limit of traces."""
     monkeypatch.setenv("FRIT_CACHE", "1")
     monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
     native = compiler()
@@ -133,7 +133,7 @@ def test_row_12_first_calls_of_many_threads_compile_once(monkeypatch, tmp_path):
 
 
 def test_row_12_other_threads_run_while_one_compiles():
-    """Nobody takes the interpreter's lock from who holds it here, so another thread runs only if the compiler gives it up."""
+    """Threads do not switch by themselves here, so another thread runs only if the compiler releases the interpreter's lock."""
     native, graph = compiler(), (ROOT / "docs/tour/similarity.json").read_text()
     turns, ended = [0], threading.Event()
 

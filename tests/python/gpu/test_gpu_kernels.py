@@ -1,5 +1,5 @@
-"""The GPU path without a GPU: every kernel of these graphs is emulated with bounds, races, barriers and first writes checked, agrees
-with eager, and is assembled by ptxas without a byte of local memory. The whole suite goes the same way in `scripts/gpu-sweep`."""
+"""Tests GPU kernels without a GPU: every kernel is emulated with checks of bounds, races, barriers and first writes, agrees with eager, and is
+assembled by ptxas without local memory. `scripts/gpu-sweep` does the same with the whole suite."""
 
 import math
 import os
@@ -14,7 +14,7 @@ from test_operators import BINARY, DIVISIONS, REDUCTIONS, UNARY
 from benchmarks.programs import programs
 
 EDGES = (2, 3, 31, 33, 255, 256, 257, 1023, 1025)
-# Kernels that return IEEE's or the library's result on the CPU, and an instruction of the GPU's on the GPU.
+# Kernels whose results are IEEE's or the library's on the CPU, and those of an approximate instruction on the GPU.
 TOLERANCE = {torch.float64: 1e-9, torch.float32: 2e-5, torch.bfloat16: 2e-2, torch.float16: 4e-3}
 
 
@@ -26,7 +26,7 @@ def emulation():
     return emulator.sweep() if SWEEPING else emulator.Emulation()
 
 
-# Assembled for every architecture; what only varies operators and types is assembled for one (scripts/gpu-sweep: all for all).
+# Tests that only vary operators and types are assembled for one architecture, the others for all (scripts/gpu-sweep: all for all).
 FOR_EVERY_ARCHITECTURE = (
     "test_program",
     "test_rows_of_any_length",
@@ -76,7 +76,7 @@ def values(size, dtype=torch.float32, seed=0):
     if dtype == torch.bool:
         return torch.rand(size, generator=generator) > 0.5
     if dtype.is_floating_point:
-        # Within the domain of all functions.
+        # All values are in the domain of all functions.
         return (torch.rand(size, generator=generator, dtype=torch.float64) * 0.9 + 0.05).to(dtype)
     return torch.randint(1, 9, size if isinstance(size, tuple) else (size,), generator=generator).to(dtype)
 
@@ -90,13 +90,13 @@ def applied(table, names):
 
 @pytest.mark.parametrize("names", groups({k: None if "not" in k else v for k, v in UNARY.items()}), ids=lambda n: f"{n[0]} to {n[-1]}")
 def test_unary(names):
-    """One kernel for all sizes, at the edges of vectors, warps and blocks; sizes 0 and 1 get their own."""
+    """One kernel for all sizes, around the sizes of vectors, warps and blocks; sizes 0 and 1 have separate kernels."""
     if names[0] == "abs":
         names = [*names, "logical_not"]
     compiled = agree(applied(UNARY, names), values(EDGES[-1]), dynamic=True)
     for size in (*EDGES, 0, 1):
         compare(compiled(values(size)), applied(UNARY, names)(values(size)))
-    # Off by one element: no access can be a vector.
+    # Addresses are off by one element, so that no access can be a vector.
     compare(compiled(values(66)[1:]), applied(UNARY, names)(values(66)[1:]))
 
 
@@ -119,23 +119,23 @@ def test_floating_types(dtype):
 
 
 def ulps(actual, exact):
-    """How far results in f32 are from those in f64."""
+    """Returns the distance of f32 results from f64 ones in ulps."""
     ulp = torch.exp2(torch.frexp(exact).exponent.double() - 24)
     return ((actual.double() - exact) / ulp).abs().max().item()
 
 
 def test_approximate_instructions_err():
-    """Approximate instructions may be off by up to 2 ulp on a device, so they are here, and what passes here passes there."""
+    """Approximate instructions may be off by up to 2 ulp on a device, so the emulation makes such errors too."""
     x = values(1024) + 0.5
     wide = x.double()
     assert 1.5 < ulps(torch.compile(torch.exp2, backend="frit")(x), torch.exp2(wide)) <= 2.5
-    assert 0.5 < ulps(torch.compile(torch.rsqrt, backend="frit")(x), torch.rsqrt(wide)) <= 1.1  # it has a step of Newton's
-    # Halves show the errors of what they are made of only where nearly all of it is taken away.
+    assert 0.5 < ulps(torch.compile(torch.rsqrt, backend="frit")(x), torch.rsqrt(wide)) <= 1.1  # it has a Newton step
+    # Results in half types show these errors only after cancellation.
     near = torch.linspace(0.4054, 0.40553, 1024)
     exponentials = torch.compile(lambda x: ((torch.exp(x) - 1.5) * 2**23).half(), backend="frit")(near)
     off = (exponentials.double() - (torch.exp(near.double()) - 1.5) * 2**23).abs()
     assert 1.5 < off.max().item() < 4
-    # Of a row's largest number nothing is lost: what is off is its reciprocal, by an ulp, and the product.
+    # The exponential of a row's largest number is exact; the errors are those of the reciprocal and of the product.
     rows = near.reshape(64, 16)
     quotients = torch.compile(lambda x: ((x / x.amax(-1, keepdim=True) - 1) * 2**24).half(), backend="frit")(rows)
     off = (quotients.double() - (rows.double() / rows.double().amax(-1, keepdim=True) - 1) * 2**24).abs()
@@ -183,7 +183,7 @@ def test_reduction(name):
 
 @pytest.mark.parametrize("dim", [0, 1, (0, 1), 2, (0, 2)], ids=str)
 def test_reductions_of_any_size(dim):
-    """The same kernel at many sizes, empty ones among them."""
+    """The same kernel at many sizes, including empty ones."""
 
     def function(x):
         return x.sum(dim), (x * 2).amax(dim) if x.numel() else x.sum(dim), x.exp().mean(dim)
@@ -195,7 +195,7 @@ def test_reductions_of_any_size(dim):
 
 @pytest.mark.parametrize("size", [70_001, 1 << 18])
 def test_long_full_reductions(size):
-    """Partial results of many blocks, folded in fixed order."""
+    """Partial results of many blocks are combined in a fixed order."""
     x = torch.randn(size, generator=torch.Generator().manual_seed(1))
 
     def function(x):
@@ -207,7 +207,7 @@ def test_long_full_reductions(size):
 
 
 def test_split_reductions():
-    """Few long rows and few long columns: partial results of several blocks, folded in fixed order."""
+    """For few long rows and few long columns, partial results of several blocks are combined in a fixed order."""
 
     def function(x, y):
         return x.sum(-1), x.argmax(-1), y.sum(0), (y * 2).amax(0), y.var(0)
@@ -219,7 +219,7 @@ def test_split_reductions():
 
 
 def test_variances_of_any_size():
-    """In one sweep down columns: rows that make no whole tile, lanes beside the last column, empty ones, and one row."""
+    """In one sweep over columns: with partial tiles of rows, lanes beyond the last column, no elements, and one row."""
 
     def function(x):
         return torch.var_mean(x, 0), x.std(0, correction=0), (x * 2).var((0, 2)), x.sum(0)
@@ -229,7 +229,7 @@ def test_variances_of_any_size():
         compare(compiled(values(shape)), function(values(shape)))
     again = values((700, 2, 4))
     assert all(torch.equal(a, b) for a, b in zip(*(torch.utils._pytree.tree_leaves(compiled(again)) for _ in range(2))))
-    # Columns that blocks share, from a pointer off by an element: the same bits.
+    # Several blocks for a column, at an address off by one element: the same bits.
     x = torch.randn(4096 * 40 + 1, generator=torch.Generator().manual_seed(3))
     shared = torch.compile(lambda x: torch.var_mean(x, 0), backend="frit")
     beside = shared(x[1:].view(4096, 40))
@@ -239,7 +239,7 @@ def test_variances_of_any_size():
 
 @pytest.mark.parametrize("mean", [0, 1e2, 1e4, -1e4])
 def test_a_small_variance_around_a_large_mean(mean):
-    """Against fp64, within a rounding of the mean: of columns, few rows, everything, and channels with what is normalised by them."""
+    """Compares with fp64, within a rounding of the mean: variances of columns, few rows, everything, and channels with normalised values."""
 
     def function(x, y, z, w):
         return torch.var_mean(x, 0), y.var(-1), z.var(), F.batch_norm(w, None, None, training=True)
@@ -270,9 +270,9 @@ def test_rows_of_any_length():
         return torch.softmax(x, -1), F.layer_norm(x, x.shape[-1:]), x.argmax(-1), torch.logsumexp(x, -1)
 
     compiled = agree(function, values((3, 40)), dynamic=True)
-    # Around a vector, what one thread takes, and 1024: the longest row that is kept, where the first had 40 columns.
+    # Lengths around a vector, a thread's elements, and 1024, the longest row in registers if the first had 40 columns.
     shapes = [(1, 8), (4, 2), (9, 31), (2, 252), (3, 256), (2, 260), (2, 1020), (2, 1024), (2, 1027), (2, 1028), (130, 5), (2, 5000), (0, 7)]
-    # Kept by elements: around a warp, the threads of a row, and the longest.
+    # Rows in registers as single elements: lengths around a warp, around the threads of a row, and the longest.
     for shape in [*shapes, (5, 33), (2, 63), (3, 65), (1, 1023), (2, 1025), (2, 5001)]:
         compare(compiled(values(shape)), function(values(shape)))
     for columns in (8, 64, 100, 768, 1024, 4096, 4100):
@@ -281,7 +281,7 @@ def test_rows_of_any_length():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float64], ids=str)
 def test_rows_of_several_operands_of_any_length(dtype):
-    """What is read again is kept of both, in vectors, by elements, or not at all; also where it is written over."""
+    """Operands that are read again stay in registers as vectors or as elements, or not at all; also if they are overwritten."""
 
     def function(x, y, m, w):
         z = x + y
@@ -313,14 +313,14 @@ def test_rows_of_unknown_length_have_the_same_bits_from_any_pointer(columns):
 
 
 def beside(x, columns):
-    """What x holds in another tensor: so many columns from its beginning."""
+    """Copies x into a larger tensor, from this column on."""
     wide = torch.zeros(*x.shape[:-1], x.shape[-1] + 2 * columns, dtype=x.dtype)
     return wide[..., columns:-columns].copy_(x)
 
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32, torch.float64], ids=str)
 def test_rows_of_slices_of_any_length(dtype):
-    """Vectors or single elements of the same chunks, kept or not: the same bits at any stride and pointer, also where they are written over."""
+    """Vectors or single elements of the same chunks, in registers or not: the same bits at any stride and address, also if they are overwritten."""
 
     def function(x, y, m, w):
         z = x + y
@@ -330,10 +330,10 @@ def test_rows_of_slices_of_any_length(dtype):
         return x.copy_(F.layer_norm(x + y, x.shape[-1:]))
 
     compiled, over = (torch.compile(one, backend="frit", dynamic=True) for one in (function, in_place))
-    # Around a vector, a warp of them, and the longest row that is kept; no whole number of vectors; longer.
+    # Lengths around a vector, a warp of vectors, and the longest row in registers; partial vectors; longer rows.
     for rows, columns in [(3, 40), (4, 8), (2, 16), (5, 12), (2, 33), (3, 248), (2, 256), (2, 264), (1, 1016), (2, 1024), (2, 1032), (2, 2048), (1, 2056), (1, 4096)]:
         plain = values((rows, columns), dtype), values((rows, columns), dtype, 1), values((rows, columns), torch.bool), values((columns,), dtype, 2)
-        # By 16 columns rows begin at multiples of vectors where their length is one; by one none does.
+        # At column 16 rows are aligned if their length is a multiple of vectors; at column 1 no row is.
         found = [compiled(*(beside(x, by) for x in plain)) for by in (16, 1)]
         compare(found[1], function(*plain))
         for near, far in zip(*found):
@@ -359,7 +359,7 @@ CARRIED = {
 
 @pytest.mark.parametrize("name", CARRIED)
 def test_places_that_are_carried(name):
-    """The same kernel over dims of many sizes that it may not divide by in a loop: around a vector, a block and what a thread takes."""
+    """The same kernel with many sizes of dims, by which it may not divide in a loop: around a vector, a block and a thread's elements."""
     function = CARRIED[name]
 
     def of(*shape):
@@ -369,7 +369,7 @@ def test_places_that_are_carried(name):
     compiled = agree(function, *of(5, 9, 33), dynamic=True)
     shapes = [(2, 2, 2), (2, 3, 4), (3, 2, 257), (33, 40, 2), (3, 31, 32), (2, 2, 1023), (2, 1025, 4), (40, 3, 64), (0, 3, 4), (3, 0, 4), (3, 4, 0)]
     for shape in shapes if name != "sum" else shapes[:-3]:
-        # Off 16 bytes as well.
+        # Also with addresses that are not multiples of 16 bytes.
         x, b, w = of(*shape)
         compare(compiled(x, b, w), function(x, b, w))
         apart = values(x.numel() + 1)[1:].view(shape)
@@ -405,7 +405,7 @@ def test_moving():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.uint8, torch.float32], ids=lambda dtype: str(dtype)[6:])
 def test_transposes_of_any_size(dtype):
-    """Tiles of pairs and of single elements: around the edges of both, where sizes or pointers are odd, with a result in either order."""
+    """Tiles of pairs and of single elements: sizes around both, odd sizes or addresses, and a result in either order."""
 
     def function(x, y):
         return x.mT.contiguous(), (x * 2).mT + y, x.mT.float().contiguous()
@@ -414,7 +414,7 @@ def test_transposes_of_any_size(dtype):
     for rows, columns in [(64, 64), (62, 66), (63, 64), (64, 65), (2, 128), (130, 16), (31, 33), (2, 2), (18, 3), (0, 4), (4, 0)]:
         inputs = values((2, rows, columns), dtype), values((2, columns, rows), dtype, 1)
         compare(compiled(*inputs), function(*inputs))
-    # Even sizes and rows, from an odd place on.
+    # Even sizes and rows, from an odd offset on.
     x, y = values(2 * 64 * 66 + 1, dtype)[1:].view(2, 64, 66), values((2, 66, 64), dtype, 1)
     compare(compiled(x, y), function(x, y))
     wide = values((2, 64, 68), dtype)
@@ -449,7 +449,7 @@ def test_an_index_out_of_range_is_an_error_of_the_emulation():
 
 
 def test_in_place():
-    """Results that overwrite an operand; readers of the old value come first."""
+    """Results overwrite an operand after all readers of the old value."""
 
     def function(x, y):
         x.mul_(2)
@@ -465,7 +465,7 @@ def test_in_place():
 
 
 def test_rows_in_place():
-    """Threads beyond a row load nothing that its owner may be writing already."""
+    """Threads beyond a row do not load elements that another thread may already overwrite."""
 
     def function(x, y, z):
         return x.copy_(torch.softmax(x, -1)), y.copy_(y - y.amax(0)), z.copy_(z - z.sum(-1, keepdim=True))
@@ -478,7 +478,7 @@ def test_rows_in_place():
 
 @pytest.mark.parametrize("dim", [0, 1])
 def test_operands_of_whole_rows_in_place(dim):
-    """A running mean: all threads of a row may read it, one writes over it."""
+    """A running mean: all threads of a row may read it, and one overwrites it."""
 
     def only(x, mean):
         now = x.mean(dim, keepdim=True)
@@ -500,7 +500,7 @@ def test_operands_of_whole_rows_in_place(dim):
 
 
 def test_trigonometry_in_large_kernels():
-    """Large arguments of sin, cos and tan go through an array in libdevice: no kernel is so large that it lies in local memory."""
+    """libdevice reduces large arguments of sin, cos and tan with an array, which must not be in local memory even in large kernels."""
     for dtype in (torch.float32, torch.float64):
         for function in (torch.sin, torch.cos, torch.tan):
             agree(lambda x: function(torch.softmax(x, -1)) + function(x), values((3, 64), dtype))
@@ -543,9 +543,9 @@ def test_training_a_small_network():
 @pytest.mark.skipif(emulator.PTXAS is None, reason="needs ptxas")
 @pytest.mark.skipif(SWEEPING, reason="not emulated: a sweep assembles at its end")
 def test_every_kernel_of_this_file_assembles(emulation):
-    """The last test of the file: what all the others compiled."""
+    """Assembles the kernels of all other tests; must be the last test of the file."""
     rows = emulation.assemble()
-    # A kernel of several variants and launches is several entries, numbered.
+    # A kernel with several variants and launches has several numbered entries.
     assembled = {name if name in emulation.seen else re.sub(r"(_v\d+)?(_u)?(_\d+)?$", "", name) for name, *_ in rows}
     assert assembled == emulation.seen
     emulator.check_ledger(rows)

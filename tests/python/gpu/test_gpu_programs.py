@@ -1,4 +1,4 @@
-"""The user programs on a GPU, forward and backward, against eager there (scripts/gpu-check)."""
+"""The user programs on a GPU, forward and backward, compared with eager there (scripts/gpu-check)."""
 
 import pytest
 import torch

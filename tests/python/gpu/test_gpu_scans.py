@@ -1,4 +1,4 @@
-"""Scans of a GPU, emulated with bounds, races, barriers and first writes checked, against eager."""
+"""GPU scans under emulation, with checks of bounds, races, barriers and first writes, compared with eager."""
 
 import math
 
@@ -26,7 +26,7 @@ def compare(actual, expected):
 
 
 def scanned(function, *inputs, dynamic=False):
-    """The compiled function, which has no call of ATen, after it has agreed with eager."""
+    """Compares a function with eager and returns it compiled; it must have no call of ATen."""
     counters.clear()
     compiled = torch.compile(function, backend="frit", fullgraph=True, dynamic=dynamic, options=SIMT)
     compare(compiled(*inputs), function(*inputs))
@@ -42,7 +42,7 @@ def test_rows_of_any_length(dtype):
     compiled = scanned(lambda x: x.cumsum(-1), values((3, 40), dtype), dynamic=True)
     for length in LENGTHS:
         x = values((3, length), dtype)
-        # Halves: what is added in f32 and rounded once, not eager's rounding of every sum.
+        # Half types are compared with sums in f32 that are rounded once, not with eager's rounding of every sum.
         expected = x.float().cumsum(-1).to(dtype) if dtype.itemsize == 2 else x.cumsum(-1)
         compare(compiled(x), expected)
     for shape in [(0, 5), (5, 0), (1, 1), (33, 7), (130, 64)]:
@@ -112,7 +112,7 @@ def test_what_is_not_finite():
         found = scanned(lambda x: x.cumsum(dim), x)(x)
         expected = x.cumsum(dim)
         assert found.isnan().equal(expected.isnan()) and found.isinf().equal(expected.isinf())
-    # A sum begins with +0.0, as eager's.
+    # A sum begins with +0.0, as in eager.
     zeros = torch.full((2, 70), -0.0)
     assert not torch.signbit(scanned(lambda x: x.cumsum(1), zeros)(zeros)).any()
 

@@ -1,4 +1,4 @@
-"""scripts/gpu-check without a GPU: its steps, what becomes of one that dies, hangs or has no tool, and the tree that `make portable` leaves."""
+"""scripts/gpu-check without a GPU: its steps, steps that crash, hang or lack a tool, and the tree that `make portable` makes."""
 
 import importlib.machinery
 import importlib.util
@@ -27,7 +27,7 @@ def loaded(path=ROOT / "scripts/gpu-check"):
 
 @pytest.fixture
 def check(tmp_path, monkeypatch):
-    """The script with a machine of one device, and every step a command that passes."""
+    """The script on a fake machine with one device, with a passing command for every step."""
     module = loaded()
     monkeypatch.setattr(module, "SCRATCH", tmp_path / "scratch")
     monkeypatch.setattr(module, "describe", lambda: {"devices": [{"name": "a device"}]})
@@ -124,7 +124,7 @@ def portable(tmp_path_factory):
 
 @pytest.mark.skipif(os.environ.get("FRIT_TEST_TARGET") == "simt", reason="not emulated: no graph runs")
 def test_the_portable_tree_is_all_that_the_build_takes(portable, tmp_path):
-    """Its sources, headers, archives and the pytest it carries, with a compiler that notes what it is asked for; one source is compiled for real."""
+    """Checks sources, headers, archives and the bundled pytest, with a fake compiler that records its arguments; one source is really compiled."""
     module = loaded(portable / "scripts/gpu-check")
     assert module.ROOT == portable and module.commit() == (portable / "COMMIT").read_text().strip()
     noted = tmp_path / "noted"
@@ -147,7 +147,7 @@ def test_the_portable_tree_is_all_that_the_build_takes(portable, tmp_path):
 
 
 def test_pytest_from_the_portable_tree_runs(portable, tmp_path):
-    """Alone: without the packages of this environment."""
+    """Runs it without the packages of this environment."""
     (tmp_path / "test_one.py").write_text("def test_one():\n    assert 1 + 1 == 2\n")
     environment = {"PYTHONPATH": str(portable / "fallback"), "PATH": os.environ["PATH"]}
     done = subprocess.run([sys.executable, "-S", "-m", "pytest", "-q", tmp_path], env=environment, cwd=tmp_path, capture_output=True, text=True)

@@ -1,5 +1,5 @@
-"""A part of the suite as scripts/gpu-sweep runs all of it: every graph emulated with all checks, every kernel assembled and held to
-the ledger. The part: operators that write to their arguments, exported programs, and hard programs over the sizes around a bucket."""
+"""Runs a part of the suite as scripts/gpu-sweep runs all of it: every graph is emulated with all checks, and every kernel is assembled and
+compared with the ledger. The part: mutating operators, exported programs, and hard programs over the sizes around a bucket."""
 
 import os
 import subprocess

@@ -1,8 +1,8 @@
-"""Every kind of GPU kernel at the sizes of a device: assembled for each architecture without a byte of local memory, its registers and
-its shared memory held to the committed table (tests/golden/gpu-kernels.json), its machine code to bars and to figures (gpu-sass.json), and
-the bytes it moves, counted by the emulation, to those it has to.
+"""Every kind of GPU kernel at the sizes of a device, assembled for each architecture without local memory. Registers and shared memory are
+compared with the committed table (tests/golden/gpu-kernels.json), machine code with bars and committed figures (gpu-sass.json), and the
+moved bytes, counted by the emulation, with the minimum.
 
-    scripts/gpu-table [KIND ...]        measures into the table, after a look at why it grew
+    scripts/gpu-table [KIND ...]        writes the table anew; find out first why figures grew
 """
 
 import functools
@@ -28,7 +28,7 @@ def table():
 @pytest.mark.parametrize("name", KINDS)
 def test_registers_and_shared_memory(name, table):
     found, _ = assembled.tables(KINDS[name])
-    # Registers are an assembler's choice: those of another release are not compared, kernels and local memory are.
+    # Other releases of ptxas allocate registers differently; then only kernels and local memory are compared.
     growth = 1.1 if emulation.ptxas_release() == table["ptxas"] else float("inf")
     wrong = emulation.unlike_table(table["kinds"].get(name, {}), found, growth)
     assert not wrong, "\n".join([*wrong, f"after a look at why: scripts/gpu-table {name}"])
@@ -42,7 +42,7 @@ def golden():
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
 @pytest.mark.parametrize("name", KINDS)
 def test_machine_code(name, golden):
-    """Its figures are no worse than the committed ones, and reach the bars of an H200 or stand in the exceptions."""
+    """Figures are no worse than the committed ones, and reach the bars of an H200 or are listed as exceptions."""
     found = assembled.entries_of(KINDS[name])
     growth = 1.1 if emulation.ptxas_release() == golden["ptxas"] else float("inf")
     wrong = bars.unlike_golden(golden["kinds"].get(name, {}), found, growth)
@@ -76,7 +76,7 @@ def test_what_is_worse_or_better_is_found():
     assert list(bars.Entry(32, 0, bars.Figures(20_000, 61.0, 0, 8, 16, 16, 3), 100, 1, False).below()) == [
         "in flight", "instructions", "barriers", "divisions"]  # fmt: skip
     assert not bars.Entry(32, 0, bars.Figures(30_000, 99.0, 0, 8, 16, 16, 2), 100, 0, True).below()
-    # An exception that nobody needs is to go.
+    # An exception that is not needed is an error.
     (kind, one, bar), _ = next(iter(bars.EXCEPTIONS.items()))
     assert f"{one}: reaches the bar '{bar}'" in "\n".join(bars.unlike_bars(kind, {one: entry}))
     assert bars.unlike_golden({}, {"sm_90": {"frit_a": entry}}) == ["sm_90: frit_a is not in the golden file"]
@@ -90,9 +90,9 @@ def test_the_lit_test_is_of_this_kind(name):
 
 @functools.cache
 def emulated(one):
-    """{architecture: (error, Traffic)} for each that the kind has schedules of its own for, by one trace."""
+    """Returns {architecture: (error, Traffic)} for each architecture with separate schedules, from one trace."""
     found = gpu_kinds.emulated_for_each(one, (90, 80) if one.older else (90,))
-    # Of the results only how wrong they are: both tests of a kind need no more, and kept results of all kinds would fill the memory.
+    # Keeps only the error of the results: the tests need no more, and the results of all kinds would fill the memory.
     return {architecture: (error_of(results, expected), traffic) for architecture, (results, expected, traffic) in found.items()}
 
 
@@ -101,7 +101,7 @@ def check_traffic(one, architecture, limits):
     assert error < 0.02
     for what, found, limit in zip(("graph", "kernels"), traffic.ratios(), limits):
         assert found <= limit, f"sm_{architecture}: {found} times the bytes that the {what} have to move, {limit} are allowed"
-        # What became better is to be held.
+        # A limit must be lowered if traffic has improved.
         assert found > limit - 0.1, f"sm_{architecture}: {found} times the bytes that the {what} have to move, better than {limit}"
 
 
@@ -123,7 +123,7 @@ def test_who_moves_more_says_why():
 
 
 def test_what_a_second_kernel_reads_again_is_no_duty():
-    """Two kernels that each move only what they have to, and a graph that has to move less."""
+    """Two kernels each move their minimum, but the minimum of the graph is less."""
     one = gpu_kinds.Kind("two", lambda s: (lambda x: (x - x.mean(0)).abs().sum(0), [torch.randn(64, 512)]))
     _, _, traffic = gpu_kinds.emulated(one)
     operand, results = 64 * 512 * 4, 512 * 4

@@ -1,5 +1,5 @@
-"""One artifact for every target, through the tools and with no torch in them: compiled from an exported program, run on the CPU and
-under emulation, assembled by ptxas, equal to eager."""
+"""One artifact for every target, by the tools without torch: compiled from an exported program, run on the CPU and under emulation,
+assembled by ptxas, and equal to eager."""
 
 import os
 import subprocess
@@ -90,7 +90,7 @@ def test_one_artifact_for_all_targets(name, tmp_path):
         for path, want in zip(outputs, expected):
             torch.testing.assert_close(torch.from_numpy(np.load(path)), want, rtol=2e-5, atol=2e-5, check_stride=False)
     texts = ptx.texts_of((tmp_path / "m.frit").read_bytes())
-    assert len(texts) in (3, 6)  # what runs seldom is apart, where there is such
+    assert len(texts) in (3, 6)  # code of rare variants, if there is any, is separate
     if emulation.PTXAS:
         rows = [row for text in texts for row in emulation.assemble(text)]
         assert {arch for _, arch, *_ in rows} == {80, 90, 100}

@@ -1,4 +1,4 @@
-"""The verdict on GPU figures, and everything of `benchmarks.gpu` that is not a measurement: a missing figure is never a pass."""
+"""The verdict on GPU figures, and all code of `benchmarks.gpu` except measurements: a missing figure never passes."""
 
 import copy
 import json
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def figures():
-    """What a run would say that meets every target, most of them to the digit."""
+    """Figures of a run that meets every target, most of them exactly."""
     kernels = {}
     for name in gpu_kernels.kernels():
         times = {"eager": 3.0, "inductor": 1.15, "inductor-max": 1.15, "frit": 1.0}
@@ -133,7 +133,7 @@ def test_a_contender_that_failed_is_the_reason():
 
 
 def faked(monkeypatch, found):
-    """A benchmark whose measurements are those of `found`; returns what was measured."""
+    """Replaces the measurements of the benchmark by those of `found`; returns the list of measured names."""
     asked = []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)

@@ -1,5 +1,5 @@
-"""Tensors whose elements lie more than 2^31 places apart, through the kernels of a GPU: emulated, with every access checked, in memory that comes
-with a write. An index of 32 bits would fall beside the tensor, or onto a zero. On a device: test_gpu.py."""
+"""Tensors whose elements are more than 2^31 elements apart, in emulated GPU kernels with every access checked; memory is only reserved until it is
+written. A 32-bit index would be outside of the tensor, or hit a zero. test_gpu.py tests the same on a device."""
 import json
 
 import pytest
@@ -65,7 +65,7 @@ def test_writes(dynamic):
 
 
 def test_one_graph_takes_near_and_far_rows():
-    """Which width an index needs is found at each call."""
+    """The width of indices is chosen at each call."""
     executables = []
     observe = lambda *seen: executables.append(seen[-1])  # noqa: E731
     backend._OBSERVERS.append(observe)

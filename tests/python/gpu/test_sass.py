@@ -1,11 +1,11 @@
-"""The hot path of machine code and its figures (tests/python/support/machine_code/sass.py), on listings written by hand."""
+"""The hot path of machine code and its figures (tests/python/support/machine_code/sass.py), for listings written by hand."""
 
 import pytest
 from machine_code import sass
 
 
 def code(text):
-    """A listing as nvdisasm prints it, of lines of instructions and labels."""
+    """Formats lines of instructions and labels as a listing of nvdisasm."""
     lines = [line.strip() for line in text.strip().splitlines()]
     body = "\n".join(line if line.endswith(":") else f"        /*{16 * n:04x}*/                   {line} ;" for n, line in enumerate(lines))
     found = sass.listing(f"//--------------------- .text.kernel --------------------------\nkernel:\n.text.kernel:\n{body}\n//--- .nv.info ---\n")
@@ -22,7 +22,7 @@ def test_a_straight_kernel():
         STG.E.128 desc[UR4][R2.64], R4
         EXIT
     """).figures()
-    # No address depends on the number of the block, so what is loaded is the same for all.
+    # No address depends on the number of the block, so loads are the same in all blocks.
     assert path == {
         "loop": False, "instructions": 7, "moved": 16, "in_flight": 32, "per_16": 7.0, "mufu": 1.0, "load": 16, "store": 16, "barriers": 0, "divisions": 0,
     }  # fmt: skip
@@ -39,7 +39,7 @@ def test_a_load_that_is_used_at_once_is_alone_in_flight():
 
 
 def test_loads_come_back_in_order():
-    """Who waits for the second has the first, too, and an address is waited for."""
+    """Waiting for the second load completes the first too, and a load waits for its address."""
     assert code("""
         LDG.E.64 R4, desc[UR4][R2.64]
         LDG.E.64 R6, desc[UR4][R2.64+0x8]
@@ -83,9 +83,9 @@ def test_a_loop_that_loads_more_than_what_lies_around_it_is_hot():
         STG.E.128 desc[UR4][R2.64], R4
         EXIT
     """).figures()
-    # The shorter way through it: what may be skipped is.
+    # The shortest path through the loop skips optional code.
     assert (path["loop"], path["instructions"], path["moved"], path["barriers"]) == (True, 5, 32, 1)
-    # Nothing waits for them: those of the next pass are in flight, too.
+    # Nothing waits for the loads, so those of the next pass are in flight too.
     assert path["in_flight"] == 64
 
 

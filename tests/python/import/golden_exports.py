@@ -1,9 +1,9 @@
-"""Small archives as torch.export.save of each version that frit-compile reads wrote them, kept so that none is forgotten:
-tests/golden/exports/torch-<version>/<name>.pt2. They are written by that version (CPU alone suffices), with nothing of frit installed:
+"""Writes small archives with torch.export.save, one set for each older version that frit-compile reads:
+tests/golden/exports/torch-<version>/<name>.pt2. Run it with that version of torch (a CPU build suffices), without frit:
 
     python tests/python/import/golden_exports.py
 
-The version that the tests run with needs no files here: other tests write theirs anew."""
+The version that the tests run with needs no files, because other tests write archives with it."""
 
 import sys
 from pathlib import Path
@@ -22,7 +22,7 @@ VOCABULARY = 13
 
 
 class State(nn.Module):
-    """Weights that are shared, buffers that change, some of them not saved, a constant, an argument that is written to."""
+    """Shared weights, buffers that change (some are not saved), a constant, and a mutated argument."""
 
     def __init__(self):
         super().__init__()
@@ -39,14 +39,14 @@ class State(nn.Module):
 
 
 class Related(nn.Module):
-    """Sizes that follow from others, and one that only a derived size tells."""
+    """Derived sizes, and a size that is known only from a derived one."""
 
     def forward(self, x, y, z):
         return x[::2] + y, torch.cat([z, z]).sum(0), y.new_ones(y.shape[0], z.shape[0]).cumsum(1)
 
 
 class Norms(nn.Module):
-    """What training leaves in an export: batch statistics that are written."""
+    """A module in training mode, which writes batch statistics."""
 
     def __init__(self):
         super().__init__()

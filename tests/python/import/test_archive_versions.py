@@ -1,7 +1,7 @@
-"""Archives of other releases of torch: the same major version of the schema, with fewer fields or with more.
+"""Archives of other releases of torch: the same major version of the schema, with fewer or more fields.
 
-Only one torch is installed, so its archives are rewritten: what an older minor version lacks is what the schema gives a default "for
-older models"; a newer one may add fields, which are skipped, and kinds of arguments, which would change the program.
+Only one torch is installed, so its archives are rewritten. An older minor version lacks the fields that have a default "for older
+models" in the schema; a newer one may add fields, which are skipped, and kinds of arguments, which are refused.
 """
 
 import json
@@ -33,7 +33,7 @@ def archives(tmp_path_factory):
 
 
 def rewritten(source, target, change):
-    """The archive with its program changed, all else as it was."""
+    """Copies the archive with a changed program."""
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_STORED) as new:
         for entry in old.infolist():
             content = old.read(entry)
@@ -46,7 +46,7 @@ def rewritten(source, target, change):
 
 
 def graphs(program):
-    """The graph and those inside of arguments."""
+    """Yields the graph and the graphs inside of arguments."""
     found = [program["graph_module"]["graph"]]
     for graph in found:
         for node in graph["nodes"]:

@@ -1,4 +1,4 @@
-"""A user's exported program is neither functional nor decomposed: composite and in-place operators in C++, against eager."""
+"""Exported programs, which are neither functional nor decomposed: composite and in-place operators of the importer, compared with eager."""
 
 import checker
 import pytest
@@ -148,7 +148,7 @@ def test_function(name):
 
 
 def test_norms_of_equal_values_are_zero():
-    """A mean that was rounded leaves a deviation, which `rsqrt(eps)` would blow up."""
+    """A rounded mean leaves a deviation, which `rsqrt(eps)` would magnify."""
     x = torch.full((2, 6, 43), 1000.1)
     norms = Function(lambda x: (F.layer_norm(x, (43,)), F.layer_norm(x, (6, 43)), F.group_norm(x, 3)))
     call, report = compiled(norms, [x])

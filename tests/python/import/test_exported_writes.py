@@ -1,4 +1,4 @@
-"""In-place operators of exported programs: what was written, through which views, and who sees it; against eager, at other sizes too."""
+"""In-place operators of exported programs, also through views: compares all readers with eager, at other sizes too."""
 
 import copy
 import os
@@ -177,7 +177,7 @@ def test_writes(function):
 
 
 class Statistics(nn.Module):
-    """What batch normalisation has written is read before it, after it, and by the next call."""
+    """The statistics that batch normalisation updates are read before it, after it, and by the next call."""
 
     def __init__(self, kind, **settings):
         super().__init__()
@@ -212,7 +212,7 @@ def test_instance_normalisation_that_keeps_statistics_names_the_way():
 
 
 class Held(nn.Module):
-    """A module with a vector `b` and a count `n`; `looks` computes from it and an argument."""
+    """A module with a vector `b` and a count `n`; `looks` computes results from the module and an argument."""
 
     def __init__(self, looks):
         super().__init__()
@@ -274,7 +274,7 @@ def test_buffers_that_share_memory_are_not_written(tmp_path, of):
     torch.export.save(program, tmp_path / "m.pt2")
     done = subprocess.run([TOOLS / "frit-compile", tmp_path / "m.pt2", "-o", tmp_path / "m.frit"], capture_output=True, text=True)
     if module.v is module.b:
-        assert done.returncode == 0, done.stderr  # export knows that they are one tensor
+        assert done.returncode == 0, done.stderr  # export merges them to one tensor
         os.chmod(tmp_path / "m.frit", 0o600)
         x, call = torch.ones(2), frit.load(tmp_path / "m.frit")
         assert all(torch.equal(call(x), module(x)) for _ in range(2))

@@ -1,4 +1,4 @@
-"""Archives that earlier versions of torch wrote (golden_exports.py): compiled by the tool, equal to what this torch reads from them."""
+"""Archives that earlier versions of torch wrote (golden_exports.py): frit-compile's results equal those of this torch."""
 
 import copy
 import os
@@ -36,7 +36,7 @@ def test_archive(tmp_path, path, model):
     module = program.module().requires_grad_(False)
     for one in sizes:
         torch.manual_seed(1)
-        # Loaded anew: a call may change the buffers.
+        # Loaded again, because a call may change the buffers.
         checker.check(lambda *x: copy.deepcopy(module)(*x), *inputs(*one), compiled=frit.load(target, check_weights=True), module=module)
     if path.stem == "state":
         held, given = frit.load(target), [inputs(3) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Archives whose constants are not what the program says of them: rows 21 and 22 of the table of malformed programs in tests/README.md."""
+"""Archives whose constants do not fit the program: rows 21 and 22 of the table of malformed programs in tests/README.md."""
 
 import json
 import subprocess
@@ -31,7 +31,7 @@ def archive(tmp_path_factory):
 
 
 def changed(archive, path, change):
-    """A copy whose entries went through `change(name, bytes)`; None leaves one out."""
+    """Copies an archive and applies `change(name, bytes)` to its entries; None removes an entry."""
     with zipfile.ZipFile(archive) as old, zipfile.ZipFile(path, "w") as new:
         for info in old.infolist():
             content = change(info.filename, old.read(info))
@@ -41,7 +41,7 @@ def changed(archive, path, change):
 
 
 def config_of(archive, name, kind="weights"):
-    """The entry of a tensor's storage."""
+    """Returns the entry of a tensor's storage."""
     with zipfile.ZipFile(archive) as files:
         (config,) = (entry for entry in files.namelist() if entry.endswith(f"_{kind}_config.json"))
         return json.loads(files.read(config))["config"][name]["path_name"]
@@ -102,7 +102,7 @@ def test_m22_constants_that_share_storage(archive, tmp_path):
     module = Weighted()
     want = x * module.first + module.first.flatten()[:4] + module.third.sum()
     torch.testing.assert_close(frit.load(path.with_suffix(".frit"))(x), want)
-    # One that reaches beyond what it shares is told from one that does not.
+    # A constant beyond the shared storage is refused.
     def other(at, content):
         if at.endswith(f"data/weights/{first}"):
             return None

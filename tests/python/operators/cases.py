@@ -1,6 +1,6 @@
-"""Inputs for per-operator tests: many small tensors whose values, sizes and layouts are the ones that break things.
+"""Inputs for per-operator tests: many small tensors with special values, sizes and layouts.
 
-One compilation takes all cases of an operator, so a table of operators stays cheap.
+All cases of an operator are compiled at once, so a table of operators stays cheap.
 """
 
 import math
@@ -27,7 +27,7 @@ _SPECIAL = [math.nan, math.inf, -math.inf, -0.0, 0.0, 1.0, -1.0, 0.5, -0.5, 1.5,
 
 
 def vector(size, dtype, seed=0, special=True, low=-4.0, high=4.0):
-    """A contiguous vector; floating-point ones begin with the special values, integers with their limits."""
+    """Returns a contiguous vector; floating-point ones begin with the special values, integers with their limits."""
     generator = torch.Generator().manual_seed(1000 * seed + size)
     if dtype == torch.bool:
         return torch.rand(size, generator=generator) > 0.5
@@ -45,7 +45,7 @@ def vector(size, dtype, seed=0, special=True, low=-4.0, high=4.0):
 
 
 def layouts(dtype, seed=0, **values):
-    """name -> tensor: sizes around vector widths, then the layouts that are not contiguous; all of them for f32."""
+    """Returns name -> tensor: sizes around vector widths, then layouts that are not contiguous; all of them for f32."""
     sizes = SIZES if dtype == torch.float32 else (0, 1, 17, 67)
     cases = {f"size {n}": vector(n, dtype, seed, **values) for n in sizes}
     grid = vector(63, dtype, seed, **values).view(7, 9)
@@ -60,7 +60,7 @@ def layouts(dtype, seed=0, **values):
 
 
 def supported(function, labelled):
-    """The cases eager accepts: (labels, inputs)."""
+    """Returns the cases that eager accepts: (labels, inputs)."""
     labels, inputs = [], []
     for label, arguments in labelled:
         try:
@@ -79,7 +79,7 @@ def unary(function, dtypes=ALL, **values):
 
 
 def binary(function, dtypes=ALL, **values):
-    """Same-type pairs in every layout, then mixed types, broadcasts and 0-d tensors."""
+    """Returns pairs of the same type in every layout, then mixed types, broadcasts and 0-d tensors."""
     labelled = []
     for dtype in dtypes:
         left, right = layouts(dtype, **values), layouts(dtype, seed=3, **values)
@@ -93,7 +93,7 @@ def binary(function, dtypes=ALL, **values):
 
 
 def matrices(dtype, seed=0, special=True):
-    """Shapes for reductions: every dim empty once, rows around vector widths, permuted and strided."""
+    """Returns tensors for reductions: every dim empty once, rows around vector widths, permuted and strided."""
     shapes = [(0, 3), (3, 0), (1, 1), (2, 17), (17, 2), (5, 67), (3, 4, 33)]
     if dtype not in (torch.float32, torch.int64):
         shapes = [(3, 0), (17, 2), (5, 67)]

@@ -1,4 +1,4 @@
-"""Norms of half types with parameters in f32, as autocast makes them on CPUs: statistics are kept in the parameters' type."""
+"""Norms of half types with f32 parameters, as autocast makes them on CPUs: statistics have the parameters' type."""
 
 import checker
 import pytest

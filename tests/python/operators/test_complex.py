@@ -1,5 +1,5 @@
-"""Complex values: literals in a graph, and what torch conjugates or negates lazily (x.conj(), x.conj().imag) as arguments, results and on
-the way. Operators on complex values are ATen's; what is held here is what lies between them and kernels."""
+"""Complex values: literals in a graph, and lazily conjugated or negated tensors (x.conj(), x.conj().imag) as arguments, results and
+intermediates. ATen computes complex operators; these tests check the transitions between them and kernels."""
 
 import json
 
@@ -15,7 +15,7 @@ def z(*sizes):
 
 
 def negated_whole(*sizes):
-    """The same of whole numbers, whose sums are exact."""
+    """The same with integers, whose sums are exact."""
     return torch.complex(torch.randn(sizes), torch.randint(-9, 9, sizes).float()).conj().imag
 
 

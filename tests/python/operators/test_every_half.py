@@ -1,4 +1,4 @@
-"""Operators over every value of the half types, whose steps eager rounds or does not."""
+"""Operators over every value of the half types: checks which intermediate steps eager rounds."""
 
 import pytest
 import torch

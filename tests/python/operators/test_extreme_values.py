@@ -1,4 +1,4 @@
-"""Numbers whose squares no float holds, gradients of NaN, and integers that no kernel of frit's computes in."""
+"""Numbers whose squares overflow or underflow, gradients at NaN, and unsigned integers, which frit leaves to eager."""
 
 import pytest
 import torch
@@ -50,7 +50,7 @@ def test_unsigned_integers_that_are_left_to_eager(dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
 def test_doubles_that_are_negated_become_halves(dtype):
-    """A negation stands behind a narrowing as well as before it; a narrowing from double to half is a call that no image has."""
+    """A negation can be moved after a narrowing; a conversion from double to half would be a library call, which images do not have."""
     x = torch.linspace(-3, 3, 33, dtype=torch.float64)
     assert torch.equal(torch.compile(lambda x: (-x).to(dtype) + 1, backend="frit")(x), (-x).to(dtype) + 1)
 
@@ -62,7 +62,7 @@ def test_points_between_tensors_are_rounded_as_eagers(name, dtype):
         space = getattr(torch, name)
         return space(first, last, 50, dtype=dtype), space(first, 4, 50, dtype=dtype), space(0, last, 50, dtype=dtype)
 
-    # In bfloat16 the first is exact as well: eager reads 0-d tensors by their value.
+    # In bfloat16 the first is exact too, because eager reads the values of 0-d tensors.
     arguments = torch.tensor(-0.9375 if dtype.is_floating_point else 1.0), torch.tensor(2.125)
     for actual, expected in zip(torch.compile(function, backend="frit")(*arguments), function(*arguments), strict=True):
         assert torch.equal(actual, expected)
@@ -79,5 +79,5 @@ def test_equal_values_have_no_deviation(value, size):
 
     *normal, deviation = torch.compile(function, backend="frit")(torch.full((3, size), value))
     assert not any(result.any() for result in normal)
-    # The correction is as exact as a sum of a few roundings of the value: the root of what is left is far below one of them.
+    # The correction's error is a few roundings of roundings, so its root is far below one rounding of the value.
     assert deviation.max() <= 2**-28 * abs(value)

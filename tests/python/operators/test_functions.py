@@ -1,4 +1,4 @@
-"""lgamma, an operation of frit's own: against eager and against many digits, at all sizes, layouts and special values, with its gradient."""
+"""lgamma, which frit implements itself: compared with eager and with high-precision values, at all sizes, layouts and special values, with its gradient."""
 
 import checker
 import mpmath
@@ -8,7 +8,7 @@ import torch
 import frit
 
 DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
-#: Zeros of the function, poles, the ends of the pieces it is computed in, where floats end.
+#: Zeros and poles of the function, ends of its approximation intervals, and limits of floats.
 SPECIAL = [0.0, -0.0, 1.0, 2.0, 3.0, 0.5, 1.5, 2.5, 3.5, 4.5, -1.0, -2.0, -0.5, -2.4570248, -2.7476826, -3.143581, -1e-30, 1e-45, -1e-45, 1e-39, -1e-39]
 SPECIAL += [3e36, 4.1e36, -8388607.5, -1e30, float("inf"), -float("inf"), float("nan")]
 
@@ -34,7 +34,7 @@ def test_special_values(dtype):
 
 
 def test_digits():
-    """Within 2 ulp next to the zeros too, where the sum of two large terms is small; one ulp of the result, not of the terms."""
+    """Within 2 ulp of the result, also near the zeros, where the sum of two large terms is small."""
     around = torch.tensor([-2.4570248, -2.7476826, -3.143581, -3.9552943, -4.0393615, -5.0082180, -0.99, 1.0, 2.0, 1.5, 2.5, 3.5, 4.5, 0.5, 0.001])
     x = torch.cat([(around.view(torch.int32) + step).view(torch.float32) for step in range(-20, 21)])
     x = torch.cat([x, torch.randn(300) * 20])

@@ -1,7 +1,7 @@
-"""Each operator of the legalised list, over types, sizes, layouts and special values, against eager.
+"""Compares each legalised operator with eager, over types, sizes, layouts and special values.
 
-"exact" operators must agree bit for bit; the others are held to the fp64 rule. All cases of an operator are one
-compilation.
+"exact" operators must agree bit for bit; the fp64 rule applies to the others. All cases of an operator are compiled
+at once.
 """
 
 import math
@@ -23,8 +23,8 @@ EXACT, FLOAT = "exact", "float"
 
 
 def but_signs_of_equal_zeros(function):
-    """Of 0.0 and -0.0 eager's minimum and maximum return the first in their scalar loop and the second in their vector
-    loop, so which one it is depends on the place in the tensor and on the machine: it is not compared. All else is."""
+    """Ignores the sign of the extremum of 0.0 and -0.0: eager's scalar loop returns the first and its vector loop the
+    second, so the sign depends on the position in the tensor and on the machine."""
 
     def run(x, y):
         result = function(x, y)
@@ -146,7 +146,7 @@ REDUCTIONS = {
     "all": (torch.all, EXACT),
     "var": (lambda x: x.var(-1), FLOAT),
     "var correction": (lambda x: torch.var(x, 0, correction=0), FLOAT),
-    # Without infinities: Welford's mean of -inf and 0 is NaN or -inf, by which of them comes first.
+    # No infinities: Welford's mean of -inf and 0 is NaN or -inf, depending on their order.
     "var_mean": (lambda x: tuple(torch.var_mean(x.masked_fill(torch.isinf(x), 2), -1)), FLOAT),
     "std": (lambda x: x.std(-1), FLOAT),
     "logsumexp": (lambda x: torch.logsumexp(x, -1), FLOAT),
@@ -178,8 +178,8 @@ def check_batch(function, labels, inputs, compare):
 
 
 def traced_without_dynamo(function, inputs):
-    """`torch.compile` of a function that has no Python for Dynamo to follow, which would take as long over a batch as all that comes
-    after it: the backend is handed a graph that calls the function, and AOTAutograd traces that."""
+    """Compiles a function without Dynamo, which would take as long for a batch as all other steps: the backend gets a graph that calls the
+    function, and AOTAutograd traces that."""
     leaves, structure = pytree.tree_flatten(inputs)
     structures = []
 
@@ -202,7 +202,7 @@ def compare_leaves(function, inputs):
 
 
 def split(labels, inputs, dtypes):
-    """The cases whose first operand has one of the types."""
+    """Returns the cases whose first operand has one of the types."""
     kept = [i for i, x in enumerate(inputs) if x[0].dtype in dtypes]
     return [labels[i] for i in kept], [inputs[i] for i in kept]
 
@@ -216,7 +216,7 @@ def test_unary(name):
 @pytest.mark.parametrize("name", BINARY)
 def test_binary(name):
     function, compare = BINARY[name]
-    # The ternary forms promote integer operands in another order when decomposed: floating-point types only.
+    # Only floating-point types for ternary operators, because their decompositions promote integers in another order.
     dtypes = cases.FLOATS if name in ("addcmul", "lerp") else cases.ALL
     check_batch(function, *cases.binary(function, dtypes=dtypes), compare)
 
@@ -264,7 +264,7 @@ def test_pow_of_tensors():
 
 @pytest.mark.parametrize("source", cases.ALL, ids=str)
 def test_casts(source):
-    """Between all types; values out of the target's range are left out, where eager itself differs by machine."""
+    """Casts between all types; values out of the target's range are left out, because eager's results depend on the machine."""
     x = cases.vector(67, source, special=False)
     if source.is_floating_point:
         x = x.abs()

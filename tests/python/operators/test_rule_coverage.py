@@ -1,7 +1,7 @@
-"""Each overload of the operators frit promises to legalise has a rule, and each such rule a call here, held against eager.
+"""Each overload of the operators that frit promises to legalise has a rule, and each such rule has a call here, compared with eager.
 
-The overloads are those torch's schemas list and frit's decompositions leave; composite ones are covered by
-test_exported_programs.py. A call is exported alone, so that no decomposition comes between.
+The overloads are those in torch's schemas that frit's decompositions leave; test_exported_programs.py covers composite
+ones. A call is exported alone, so that it is not decomposed.
 """
 
 import os
@@ -180,11 +180,11 @@ def promised_overloads():
             continue
         name = f"aten::{base}" + (f".{schema.overload_name}" if schema.overload_name else "")
         if not torch._C._dispatch_has_kernel(name):
-            continue  # a form of TorchScript's scalars
+            continue  # an overload for scalars of TorchScript
         if torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd"):
             continue
         full = f"aten.{base}.{overload}"
-        # Decompositions of frit's own keep the operator; only its strides are put right.
+        # frit's own decompositions keep the operator and only correct its strides.
         if full not in decomposed or full in ("aten.pow.Scalar", "aten.div.Tensor_mode"):
             found.add(full)
     return found

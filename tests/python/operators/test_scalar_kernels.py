@@ -1,5 +1,5 @@
-"""Every function on one number and behind a sum, where code has no vectors: an image calls nothing outside of it, whatever LLVM makes of a conversion.
-Twice in a row, so that a half comes from a function's double and goes into the next."""
+"""Every function of one number and of a sum, where code is not vectorised: LLVM must not turn a conversion into a library call, because images have none.
+Functions are applied twice, so that the half result of one, which computes in double, is the operand of the next."""
 
 import checker
 import pytest
@@ -38,7 +38,7 @@ def pairs(x, y):
 
 
 def compiles(function, *inputs, **options):
-    """Values are other tests' matter: their error bounds say little of a function of a function."""
+    """Compiles and runs without comparing values: other tests do that, and error bounds do not apply to a function of a function."""
     with torch.no_grad():
         wanted, got = function(*inputs), torch.compile(function, backend="frit", fullgraph=True, options=options)(*inputs)
     for a, b in zip(got, wanted):
@@ -61,7 +61,7 @@ def test_results_of_another_type(dtype):
 
 
 def test_levels(graphs):
-    """Compiled, not run: the machine may not have them."""
+    """Compiles without running, because the machine may lack these levels."""
     torch.compile(lambda x: twice(x) + of_another_type(x), backend="frit")(torch.tensor([0.3], dtype=torch.float16))
     for level in ("x86-64-v3", "x86-64-v4"):
         assert compiler().compile(graphs[0].json, f'{{"cpu": "{level}", "strict": true}}').artifact

@@ -1,4 +1,4 @@
-"""Sums of millions of numbers that lie in any order keep their digits: accumulators start afresh for blocks, whatever dims are reduced."""
+"""Sums of millions of numbers are accurate for all reduced dims and layouts, because accumulators are reset for each block."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ def test_digits(name):
     x = make()
     exact = function(x.double())
     static, dynamic = (torch.compile(function, backend="frit", dynamic=dynamic)(x) for dynamic in (False, True))
-    # Blocks of some dozen terms an accumulator, in f32, and one rounding of each mean that is subtracted.
+    # The error of blocks with some dozen terms per accumulator in f32, and of one rounding of each subtracted mean.
     assert ((static.double() - exact).abs() / exact.abs()).max() < 4e-7
     assert torch.equal(static, dynamic)
 

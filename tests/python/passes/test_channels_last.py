@@ -1,4 +1,4 @@
-"""Convolutions run channels-last on a CPU; what a user sees keeps eager's strides."""
+"""Convolutions run channels-last on a CPU; results have eager's strides."""
 
 import pytest
 import torch
@@ -39,9 +39,9 @@ def test_no_copies_between_convolutions_and_none_for_the_backward(graphs):
     compiled(x, *weights).sum().backward()
     forward, backward = (report for _, report in graphs)
     assert len(forward["channels_last_results"]) >= 4
-    # The last result is the user's, with eager's strides, from the kernel that makes it.
+    # The kernel of the last result, which the user gets, writes it with eager's strides.
     assert forward["copies"] == 0
-    # Gradients of weights come channels-last from the library, and are promised as the weights lie.
+    # The library returns gradients of weights channels-last, but the promised strides are those of the weights.
     assert backward["copies"] <= 2 and backward["channels_last_results"] == []
 
 
@@ -111,7 +111,7 @@ def test_symbolic_sizes_run_channels_last_as_well(graphs, symbolic):
         check(module, torch.randn(*shape), training=True, module=module, compiled=compiled)
     (_, forward), (_, backward) = graphs
     assert len(forward["channels_last_results"]) >= 4
-    # The user's result has eager's strides from the kernel that makes it; gradients of weights are copied as they lie in eager.
+    # The kernel of the user's result writes eager's strides; gradients of weights are copied to eager's strides.
     assert forward["copies"] == 0 and backward["copies"] <= 2
     assert [step for step in backward["order"] if "copy" in step] == backward["order"][-backward["copies"] :]
 
@@ -144,7 +144,7 @@ def test_a_symbolic_saved_result_that_the_user_gets_too_keeps_its_strides():
 
 
 @pytest.mark.parametrize("dynamic", [False, True])
-@torch._functorch.config.patch(donated_buffer=False)  # torch's condition for it
+@torch._functorch.config.patch(donated_buffer=False)  # required by torch
 def test_a_backward_that_runs_twice(dynamic):
     compiled = torch.compile(blocks, backend="frit", fullgraph=True, dynamic=dynamic)
     x, *weights = inputs()
@@ -159,7 +159,7 @@ def test_a_backward_that_runs_twice(dynamic):
 
 
 def test_two_compilations_of_one_function_whose_backwards_come_late():
-    """The backward of static sizes is compiled when it is first run; each finds what its own forward has laid."""
+    """The backward for static sizes is compiled at its first run; each finds the layouts of its own forward."""
     compiled = torch.compile(blocks, backend="frit", fullgraph=True, dynamic=False)
     _, *weights = inputs()
     images = [torch.randn(2, 3, size, 16) for size in (16, 20, 24)]
@@ -183,7 +183,7 @@ def test_eager_numerics_keep_the_order_of_the_trace(graphs, dynamic):
 
 
 def test_a_network_in_eval_at_symbolic_sizes(graphs):
-    """Batch normalisation, whose strides frit corrects, behind a convolution whose result's sizes are expressions."""
+    """Batch normalisation, whose strides frit corrects, after a convolution whose result's sizes are expressions."""
     from benchmarks.programs.exported import EXPORTED
 
     program = EXPORTED["resnet"]

@@ -1,5 +1,5 @@
-"""Equal regions are one kernel: within a graph, between graphs of a process, and for the layers of a model. What is compiled for a GPU is
-held to it by the compiler's counters, as there may be none to run it."""
+"""Equal regions share a kernel: within a graph, between graphs of a process, and for the layers of a model. Compilations for a GPU are checked
+by the compiler's counters, since there may be no GPU."""
 
 import json
 import threading
@@ -22,7 +22,7 @@ def rounded(x, y):
 
 
 def kernels_of(layers):
-    """Distinct kernels of a model of equal layers, and the launches of one call."""
+    """Returns the number of distinct kernels of a model of equal layers, and the launches of one call."""
     from transformers import GPT2Config, GPT2LMHeadModel
 
     from frit import backend
@@ -90,7 +90,7 @@ def test_a_region_that_the_user_names_is_compiled_once(layers):
 
 
 class Layer(torch.nn.Module):
-    """A transformer's layer; its formula may be a region that the user names."""
+    """A transformer layer; its formula may be a region that the user marks."""
 
     def __init__(self, width, region):
         super().__init__()
@@ -114,7 +114,7 @@ named = torch.compiler.nested_compile_region(lambda layer, x: formula(layer, x))
 
 
 def trained(count, region):
-    """Kernels compiled for each stage and launches of a step of training a model of equal layers."""
+    """Returns the kernels compiled for each stage, and the launches of a training step, of a model of equal layers."""
     from frit import backend
 
     torch.manual_seed(0)
@@ -137,7 +137,7 @@ def trained(count, region):
 
 @pytest.mark.parametrize("region", [False, True], ids=["found", "named"])
 def test_training_twelve_layers_compiles_the_kernels_of_three(region):
-    """What compiling kernels costs follows their number, forward and backward. Three: the first and the last layer have neighbours of their own."""
+    """The number of compiled kernels, forward and backward, is that of three layers: the first and the last layer have other neighbours."""
     three, few = trained(3, region)
     twelve, many = trained(12, region)
     assert set(three) == set(twelve) == {"forward", "backward"}
@@ -149,7 +149,7 @@ GPU = ["sm_90", "simt"]
 
 
 def text_of(function, *inputs):
-    """The captured graph of a function, as what compiles it takes it."""
+    """Returns the captured graph of a function as text for the compiler."""
     from frit import backend
 
     gm = torch.fx.experimental.proxy_tensor.make_fx(function, tracing_mode="symbolic")(*inputs)
@@ -170,7 +170,7 @@ def forgotten():
 
 
 def stack(layers):
-    """Layers of a transformer without what torch computes: norms, activations and products that a library has."""
+    """Returns the graph of transformer layers: norms and activations between matrix products of a library."""
 
     def model(x, w):
         for _ in range(layers):
@@ -211,12 +211,12 @@ def test_code_for_other_devices_and_by_other_options_is_compiled_anew(forgotten)
         result = compiled_for(targets, text, **options)
         assert result.kernels_compiled >= count - 1 and result.kernels_reused == 0, (targets, options)
     both = compiled_for(["sm_80", "sm_90"], text)
-    # Schedules are those of the oldest device, which the kernels for sm_90 above may differ from; those for sm_80 do not.
+    # Schedules are those of the oldest device, so kernels for sm_90 above may differ, but those for sm_80 do not.
     assert both.kernels_reused >= count and both.kernels_compiled + both.kernels_reused == 2 * count
 
 
 def test_a_gpu_kernel_is_the_same_text_whatever_its_graph_has_beside_it(forgotten):
-    """Two users of a function are no reason to leave it a function, and neither is another graph that has the kernel."""
+    """A function is inlined even if it has two users, or if another graph has the kernel."""
     from frit.native import compiler
 
     def entries(text):
@@ -233,7 +233,7 @@ def test_a_gpu_kernel_is_the_same_text_whatever_its_graph_has_beside_it(forgotte
 
 
 def test_calls_of_functions_do_not_tell_what_was_compiled_before(forgotten):
-    """LLVM counts calls over all that a target machine has compiled."""
+    """LLVM numbers calls over all compilations of a target machine."""
     from frit.native import compiler
 
     text, made = text_of(lambda x: x.cos().sum(-1), torch.randn(64, 100, dtype=torch.float64)), []

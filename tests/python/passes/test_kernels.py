@@ -1,7 +1,7 @@
-"""How many kernels programs become, in which order, and what they hold in memory, from frit's report of each compilation.
+"""The number and order of kernels of programs, from frit's reports, and their peak memory.
 
-A library call is one of the matrix products that frit leaves to ATen. Memory is counted by torch's allocator, so it does
-not depend on the machine.
+A library call is a matrix product that frit leaves to ATen. Torch's allocator counts memory, so it does not depend on
+the machine.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ PRODUCTS = {f"aten.{name}.default" for name in ("addmm", "mm", "bmm", "baddbmm")
 
 @contextlib.contextmanager
 def compilations():
-    """Reports of the graphs compiled meanwhile, by stage."""
+    """Collects the reports of the test's graphs by stage."""
     reports = {}
 
     def observe(name, stage, captured, report, *_):
@@ -77,7 +77,7 @@ def test_layer_norm_with_saved_statistics():
         torch.compile(block, backend="frit", fullgraph=True)(*inputs).sum().backward()
     (forward,), (backward,) = reports["forward"], reports["backward"]
     assert len(forward["order"]) == 1 and is_kernel(forward["order"][0])
-    # Row results and column results (gradients of weight and bias) are swept in different orders.
+    # Row results and column results (gradients of weight and bias) need sweeps in different orders.
     assert len(backward["order"]) <= 2 and all(map(is_kernel, backward["order"]))
 
 
@@ -89,7 +89,7 @@ def test_the_padded_loss_and_its_gradient():
 
 
 def between_products(order):
-    """How many kernels run between each two library calls, with the names of the two."""
+    """Returns the number of kernels between each two library calls, with the names of the two."""
     gaps, last, count = [], None, 0
     for step in order:
         if is_kernel(step):

@@ -1,5 +1,5 @@
-"""`_foreach_` lists and steps of optimizers: one launch for all tensors of a formula, whatever their shapes, on the CPU and, emulated with
-all checks and assembled by ptxas, on a GPU."""
+"""`_foreach_` lists and steps of optimizers: one launch for all tensors of a formula, whatever their shapes, on the CPU and on a GPU (emulated with
+all checks, and assembled by ptxas)."""
 
 import functools
 import os
@@ -16,13 +16,13 @@ import frit
 from benchmarks.gpu_kernels import GPT2
 from benchmarks.programs.optimizer import torch_adamw_step
 
-# Around the elements of an access, of a warp and of a block, and those a block takes.
+# Sizes around the elements of an access, of a warp, of a block, and of a block's share.
 SIZES = [0, 1, 3, 4, 5, 127, 129, 1023, 1024, 1025, 2049, 4099]
 
 
 @pytest.fixture(params=["cpu", "gpu"])
 def target(request, monkeypatch):
-    """What is compiled runs on the CPU, or as a GPU would run it; at the end every kernel assembles without local memory."""
+    """Runs compiled code on the CPU or under GPU emulation; at the end every kernel must assemble without local memory."""
     emulation = emulator.Emulation() if request.param == "gpu" else None
     if emulation:
         emulation.install(monkeypatch)
@@ -41,7 +41,7 @@ def lists(count, sizes=SIZES, dtype=torch.float32):
 
 
 def run(function, *arguments):
-    """The results and the report of the one graph."""
+    """Returns the results and the report of the only graph."""
     torch.compiler.reset()
     with compilations() as reports:
         results = torch.compile(function, backend="frit", fullgraph=True)(*arguments)
@@ -92,7 +92,7 @@ def test_types(target, dtype):
 
 
 def test_one_launch_for_each_signature(target):
-    """A copy in a half type beside the update: two formulas, two launches, however the tensors alternate."""
+    """Updates and copies in a half type: two formulas and two launches, however the tensors alternate."""
 
     def function(xs, ys):
         torch._foreach_mul_(xs, 0.9)
@@ -107,7 +107,7 @@ def test_one_launch_for_each_signature(target):
 
 
 def test_members_that_write_what_others_read(target):
-    """A ring, too long for one kernel: every member reads its neighbour as it was."""
+    """A ring, too long for one kernel: every member reads the old value of its neighbour."""
 
     def function(xs):
         torch._foreach_copy_(xs, [x - y for x, y in zip(xs, [*xs[1:], xs[0]])])
@@ -131,7 +131,7 @@ def test_sizes_that_vary(target):
 
 
 def test_blocks_that_come_back(target):
-    """So many elements that a block goes over its share twice."""
+    """So many elements that each block processes two shares."""
 
     def function(xs):
         return torch._foreach_neg(xs)
@@ -144,7 +144,7 @@ def test_blocks_that_come_back(target):
 
 
 def optimizer_course(backend, shapes, foreach, steps=2, dtype=torch.float32):
-    """The parameters after these steps; without a backend uncompiled."""
+    """Returns the parameters after these steps; uncompiled without a backend."""
     torch.compiler.reset()
     parameters = [torch.nn.Parameter(numbers(shape, seed=i)) for i, shape in enumerate(shapes)]
     for i, parameter in enumerate(parameters):
@@ -163,7 +163,7 @@ def optimizer_course(backend, shapes, foreach, steps=2, dtype=torch.float32):
 
 @functools.cache
 def expected_course(foreach):
-    """Eager's, and what is right."""
+    """Returns eager's parameters, and those of an fp64 run."""
     return [optimizer_course(None, ADAMW_SHAPES, foreach, dtype=dtype) for dtype in (torch.float32, torch.float64)]
 
 
@@ -172,13 +172,13 @@ ADAMW_SHAPES = [tuple(max(n // 64, 1) for n in shape) for shape in GPT2]
 
 @pytest.mark.parametrize("foreach", [True, False])
 def test_adamw_over_the_parameters_of_gpt2(target, foreach):
-    """torch's own step over 148 tensors: one launch counts the steps, one does the rest."""
+    """torch's step over 148 tensors: one launch increments the step counts, and one does the rest."""
     assert len(ADAMW_SHAPES) == 148
     with compilations() as reports:
         actual = optimizer_course("frit", ADAMW_SHAPES, foreach)
     (report,) = reports["inference"][-1:]
     assert sorted(uses(report).values()) == [(1, 148), (1, 148)] and len(report["order"]) == 2
-    # The first step makes the state, and a graph of its own.
+    # The first step creates the state, and is a separate graph.
     assert frit.counts()["kernel_launches"] <= 4
     expected, reference = expected_course(foreach)
     for i, (a, e, r) in enumerate(zip(actual, expected, reference)):
@@ -186,7 +186,7 @@ def test_adamw_over_the_parameters_of_gpt2(target, foreach):
 
 
 def test_many_tensors_that_are_written_in_place():
-    """Free memory is filled with rubbish here: results that live where arguments do once were copied from a table that had just moved."""
+    """Free memory has arbitrary contents here. Regression test: results that share memory with arguments were copied from a table that had just moved."""
     program = "\n".join([
         "import torch",
         "def step(xs): torch._foreach_add_(xs, 1); return ()",

@@ -1,4 +1,4 @@
-"""Operators that write to their arguments, in the middle of a graph: never into what somebody else reads."""
+"""Operators that mutate their arguments in the middle of a graph never change values that have other readers."""
 
 import checker
 import pytest
@@ -118,7 +118,7 @@ def test_copies_only_where_needed(function, kernels):
 
 
 def kept_before(x, y):
-    """Results that are an argument's old value, as it is and through views; nothing is left to compute for them."""
+    """Results that are an argument's old value, directly and through views; they need no computation."""
     whole, one, row, turned = x.clone(), x * 1, x[1].clone(), x.t().clone()
     x.add_(1)
     return whole, one.view(-1), row, turned, x.clone(), x * 1
@@ -141,7 +141,7 @@ def kept_before_an_operator_that_writes(x, y):
 def test_results_of_values_that_are_overwritten(function):
     inputs = torch.randn(4, 4), torch.randn(4, 4)
     checker.check(function, *inputs)
-    if function is not kept_before_an_operator_that_writes:  # torch.export makes such operators functional in Python
+    if function is not kept_before_an_operator_that_writes:  # torch.export functionalises such operators in Python
         checker.check(function, *inputs, compiled=compiled(Function(function), inputs)[0])
 
 
@@ -200,12 +200,12 @@ def test_writes_at_positions(function):
     inputs = torch.randn(16, 4), torch.tensor([3, 7]), torch.randn(2, 4)
     checker.check(function, *inputs)
     checker.check(function, *inputs, compiled=compiled(Function(function), inputs)[0])
-    # Of a transposed argument torch's fake kernel says that index_copy's result is contiguous.
+    # For a transposed argument torch's fake kernel promises that index_copy's result is contiguous.
     checker.check(function, torch.randn(4, 16).t(), *inputs[1:], strides=function is not written_with_itself)
 
 
 def test_a_cache_is_written_where_it_lies():
-    """No copy of a cache for a row of it: neither a kernel that copies nor memory for one."""
+    """Writing a row must not copy the cache: there is neither a copying kernel nor memory for a copy."""
     inputs = torch.randn(1 << 16, 4), torch.tensor([3, 7]), torch.randn(2, 4)
     call, report = compiled(Function(cache_step), inputs)
     assert [step for step in report["order"] if "copy" in step or "clone" in step] == []

@@ -1,5 +1,4 @@
-"""The option `random`: numbers that kernels make for themselves, held to an implementation of Philox4x32-10 in numpy, on the CPU and in the
-emulation of what a GPU gets."""
+"""The option `random`: compares random numbers that kernels generate with Philox4x32-10 in numpy, on the CPU and under GPU emulation."""
 
 import json
 import os
@@ -23,7 +22,7 @@ FLOATS = list(PRECISION)
 
 
 def philox(counter, key):
-    """The four words of each block; counters are four arrays of 32-bit numbers, the key is two numbers."""
+    """Returns the four words of each block; counters are four arrays of 32-bit numbers, the key is two numbers."""
     low = np.uint64(0xFFFFFFFF)
     c, k = [np.asarray(word, np.uint64) for word in counter], [np.uint64(word) for word in key]
     for round in range(10):
@@ -36,7 +35,7 @@ def philox(counter, key):
 
 
 def bits(seed, stream, count, wide=False):
-    """As `frit.random` says: 32 or 64 bits of each element."""
+    """Returns 32 or 64 bits for each element, as specified by `frit.random`."""
     blocks = np.arange((count + 1) // 2 if wide else (count + 3) // 4, dtype=np.uint64)
     seed &= (1 << 64) - 1
     words = philox([blocks & np.uint64(0xFFFFFFFF), blocks >> np.uint64(32), stream, 0], [seed & 0xFFFFFFFF, seed >> 32]).reshape(-1)
@@ -52,7 +51,7 @@ def uniforms(seed, stream, shape, dtype=torch.float32):
 
 
 def seed_of(seed, device="cpu"):
-    """What a graph draws after `torch.manual_seed(seed)`."""
+    """Returns the seed that a graph draws after `torch.manual_seed(seed)`."""
     torch.manual_seed(seed)
     return int(torch.randint(-(2**63), 2**63 - 1, (), device=device))
 
@@ -194,7 +193,7 @@ def test_the_seed_follows_torchs_generator(philoxed):
     x = torch.ones(4096)
     first, second = run(compiled, x), compiled(x)
     assert not torch.equal(first, second) and torch.equal(run(compiled, x), first) and torch.equal(compiled(x), second)
-    # One draw a call, however many operators there are.
+    # One draw per call, however many operators there are.
     following = torch.rand(3)
     torch.manual_seed(5)
     for _ in range(2):
@@ -212,7 +211,7 @@ def test_bernoulli_and_uniform(philoxed):
     assert torch.equal(chosen, (uniforms(seed, 0, (2000,)) < x).float())
     assert torch.equal(fixed, (uniforms(seed, 1, (2000,)).double() < 0.3).float()) and not none.any()
     torch.testing.assert_close(between, uniforms(seed, 2, (2000,)) * 5 - 2)
-    # What rounds to the upper end is the lower one.
+    # Numbers that would round to the upper bound are replaced by the lower one.
     half = run(philoxed(lambda x: x.clone().uniform_(1, 1.0078125)), torch.ones(4096, dtype=torch.bfloat16))
     assert (half == 1).all()
 
@@ -281,7 +280,7 @@ def test_equal_formulas_share_a_kernel(philoxed, reports):
 
 @pytest.mark.parametrize("rows", [1 << 22, 1 << 25])
 def test_counters_of_more_than_32_bits(philoxed, rows):
-    """A piece of numbers of which nobody could have all: the second word of the counter is 0, and 7."""
+    """A small part of a huge tensor: the second word of the counter is 0, and 7."""
     function = lambda x: torch.rand_like(x.expand(rows, 4096), memory_format=torch.contiguous_format)[-3:, 5:105] * 1  # noqa: E731
     found = run(philoxed(function, dynamic=False), torch.ones(1, 4096))
     at = (np.arange(rows - 3, rows)[:, None] * 4096 + np.arange(5, 105)).astype(np.uint64)
@@ -314,7 +313,7 @@ def test_the_distribution(philoxed):
     u = run(philoxed(lambda x: torch.rand_like(x)), torch.empty(count, dtype=torch.float64), seed=1).numpy()
     v = run(philoxed(lambda x: torch.rand_like(x)), torch.empty(count), seed=2).double().numpy()
     for drawn in (u, v):
-        # Six standard deviations of each.
+        # Within six standard deviations.
         assert abs(drawn.mean() - 0.5) < 6 / np.sqrt(12 * count)
         assert abs(drawn.var() - 1 / 12) < 6 / np.sqrt(180 * count)
         expected = count / 16

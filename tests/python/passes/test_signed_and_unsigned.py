@@ -1,5 +1,5 @@
-"""Signed and unsigned integers of one width are one type inside the compiler; outside of kernels each tensor has one dtype, and everybody who reads it
-agrees (`frit-separate-dtypes`)."""
+"""Signed and unsigned integers of one width are one type inside the compiler; outside of kernels each tensor has one dtype, which all its readers need
+(`frit-separate-dtypes`)."""
 
 import checker
 import pytest
@@ -42,7 +42,7 @@ def test_each_dtype_is_a_value_of_its_own(name, one, other):
 
 
 def test_a_view_whose_start_is_a_value():
-    """The offset of the result is a size that torch makes up for it."""
+    """The offset of the result is a size that torch creates for it."""
 
     def function(x, start):
         return x.narrow(0, start, 2) * 2, x.narrow(0, start, 2)
@@ -63,7 +63,7 @@ def test_a_view_whose_start_is_a_value():
     ],
 )
 def test_a_saved_view_whose_start_is_a_value(view, dynamic):
-    """Only the saved tensor tells the backward where it begins."""
+    """Only the saved tensor has the offset that the backward needs."""
 
     def function(x, y, j):
         z = view(x, j)

@@ -1,4 +1,4 @@
-"""Chains of concatenations: a write into a slice of a tensor is one of the tensor's pieces, and the next write reads all of them."""
+"""Chains of concatenations: a write into a slice becomes a concatenation of the tensor's pieces, and the next write reads all of them."""
 
 import glob
 import re
@@ -64,7 +64,7 @@ def interleaved(x, n):
 
 
 def nodes_of(function, x, n, folder, dynamic):
-    """The lines of all kernel programs; the results are those of eager."""
+    """Returns the number of lines of all kernel programs, after comparing results with eager."""
     torch.compiler.reset()
     options = {"dump_dir": str(folder)}
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Worker of test_training_sizes: trains on lengths of its own under DDP, eager and compiled, and writes what it saw as JSON.
+"""Worker of test_training_sizes: trains on different lengths under DDP, eager and compiled, and writes its results as JSON.
 
 Usage: distributed_sizes.py RANK WORLD RENDEZVOUS RESULT [cuda]       a GPU for each rank, or the CPU
 """
@@ -15,7 +15,7 @@ OPTIONS = {"padding": "force", "poison": True}
 
 
 class Counting:
-    """A backend that counts the graphs it is handed."""
+    """A backend that counts the graphs that it gets."""
 
     def __init__(self, backend, options=None):
         call = torch._dynamo.lookup_backend(backend)
@@ -28,7 +28,7 @@ class Counting:
 
 
 class Network(torch.nn.Module):
-    """A class of our own: Dynamo does not begin at frames of torch.nn, where DDP would call a Sequential."""
+    """A separate class, because Dynamo does not start at frames of torch.nn, in which DDP would call a Sequential."""
 
     def __init__(self):
         super().__init__()
@@ -41,7 +41,7 @@ class Network(torch.nn.Module):
 
 
 def train(lengths, backend=None, options=None, parallel=False, device="cpu"):
-    """The loss of every step, the parameters at the end, and the number of graphs."""
+    """Returns the loss of every step, the parameters at the end, and the number of graphs."""
     torch.compiler.reset()
     torch.manual_seed(0)
     model = Network().to(device)

@@ -1,4 +1,4 @@
-"""Small models of known families: name -> a function that makes (model, what makes inputs for a batch, what takes the result of a call)."""
+"""Small models of known families: name -> a function that returns (model, function of inputs for a batch, function that selects the result of a call)."""
 
 import torch
 

@@ -1,4 +1,4 @@
-"""How compile times are taken: in turns, every sample kept, the same statistic for every compiler."""
+"""The measurement of compile times: in turns, with all samples stored, and the same statistic for every compiler."""
 
 import pytest
 

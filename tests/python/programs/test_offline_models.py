@@ -1,7 +1,7 @@
 """Models as users export and save them, compiled by `frit-compile` in a process without Python or torch, and run from the file over sizes.
 
-What is left to ATen is a list, exactly: matrix products, convolutions, attention and the pooling between convolutions are a library's by
-design; whatever else appears is a regression. Where nothing is left, `frit-run` gives the same without torch.
+The operators left to ATen are listed exactly: matrix products, convolutions, attention and the pooling between convolutions are library calls by
+design; any other is a regression. If none is left, `frit-run` must give the same results without torch.
 """
 
 import collections
@@ -23,7 +23,7 @@ from benchmarks.programs.exported import EXPORTED, Decoder, Exported, ResNet
 
 
 def compiled_file(folder, program, name="m", *options):
-    """Where the artifact lies."""
+    """Compiles a program and returns the path of the artifact."""
     torch.export.save(program, folder / f"{name}.pt2")
     target = folder / f"{name}.frit"
     done = subprocess.run(
@@ -48,7 +48,7 @@ def check_over(model, module, program, sizes):
 
 
 def check_in_a_process(folder, tool, path, fresh, given):
-    """The artifact by a tool without Python, arrays in and out, against a module as it was saved."""
+    """Runs the artifact by a tool without Python, with arrays as files, and compares it with the saved module."""
     for number, tensor in enumerate(given):
         np.save(folder / f"x{number}.npy", tensor.numpy())
     results = len(torch.utils._pytree.tree_leaves(copy.deepcopy(fresh())(*given)))
@@ -124,7 +124,7 @@ def test_other_ways_to_export(tmp_path, name, kind):
 
 
 def test_arguments_by_name_and_a_result_of_a_class(tmp_path):
-    """A model of transformers exported as it is."""
+    """A transformers model, exported unchanged."""
     program = EXPORTED["bert"]
     module = program.module().model
     batch, length = Dim("batch", min=1, max=128), Dim("length", min=2, max=128)
@@ -208,7 +208,7 @@ def test_a_cache_that_is_written_by_index(tmp_path, how, writes):
 
 
 class Normalised(nn.Module):
-    """Everything has a kernel: batch normalisation that still learns, a mask, and statistics that are read back."""
+    """A model without library calls: batch normalisation in training mode, a mask, and statistics that are read again."""
 
     def __init__(self):
         super().__init__()
@@ -221,7 +221,7 @@ class Normalised(nn.Module):
 
 
 class Detections(nn.Module):
-    """The end of a detector, in terms of arrays: boxes from offsets, overlaps of all pairs, labels."""
+    """The last part of a detector as array operations: boxes from offsets, overlaps of all pairs, labels."""
 
     def __init__(self, classes=5):
         super().__init__()

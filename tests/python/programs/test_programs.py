@@ -1,4 +1,4 @@
-"""Every user program under the backend: equal to eager, in as many kernels as promised, trained step by step."""
+"""Every user program under the backend: equal to eager, with the promised number of kernels, and trained."""
 
 import checker
 import pytest

@@ -1,4 +1,4 @@
-"""The benchmark over sizes that change at every step: what it draws, what it makes of its samples, and that it runs."""
+"""The benchmark over sizes that change at every step: its draws, its figures, and that it runs."""
 
 import json
 import random

@@ -1,7 +1,7 @@
-"""Whole training runs: the course of losses is eager's, held by the rule for floats over the course as one tensor.
+"""Whole training runs: the losses of all steps, as one tensor, agree with eager's by the rule for floats.
 
-Each course is run three times from the same weights and batches: eager, compiled, and eager in fp64, which
-measures both.
+Each run is done three times from the same weights and batches: eager, compiled, and eager in fp64, the reference
+of both.
 """
 
 import checker
@@ -14,7 +14,7 @@ from benchmarks.programs.optimizer import torch_adamw_step
 
 
 def course(make, batches, *, compiled, wide=False, compile_step=False, mark=None, **settings):
-    """The loss of every step as one tensor."""
+    """Returns the loss of every step as one tensor."""
     model, loss_of = make()
     model = model.double() if wide else model
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
@@ -88,7 +88,7 @@ LENGTHS = (7, 12, 5, 31, 9, 18, 64, 11, 6, 23)
 
 
 def test_captioning_over_lengths_that_vary():
-    """Twenty steps; Dynamo compiles for the first length, then once for all others."""
+    """Trains for twenty steps; Dynamo compiles for the first length, then once for all others."""
     assert_same_course(captioning_model(), captioned_images(LENGTHS) * 2)
     assert counters["frit"]["graphs_forward"] == 2
 
@@ -103,7 +103,7 @@ def test_captioning_under_autocast_with_a_marked_length():
 
 @pytest.mark.parametrize("foreach", [True, False])
 def test_adamw_step_compiled(foreach):
-    """Dynamo makes the step count a tensor, so the formulas are those of aot_eager and not quite eager's."""
+    """Dynamo makes the step count a tensor, so the formulas are aot_eager's, which differ slightly from eager's."""
 
     def parameters(wide=False):
         torch.manual_seed(3)

@@ -1,4 +1,4 @@
-"""Training on lengths that change at every step, with every library call padded and all memory poisoned: eager's course of losses."""
+"""Training on lengths that change at every step, with every library call padded and all memory poisoned, has eager's losses."""
 
 import json
 import os
@@ -16,7 +16,7 @@ LENGTHS = (7, 12, 31, 18)
 
 
 def graphs(backend, options=None):
-    """How many graphs a course over the lengths costs."""
+    """Returns the number of graphs for training over the lengths."""
     torch.compiler.reset()
     model, loss_of = captioning_model()()
     counting = Counting(backend, options)
@@ -32,7 +32,7 @@ def test_captioning_with_padded_calls():
 
 
 def check_two_processes(tmp_path, *device, rel, abs):
-    """DDP: losses and parameters of eager DDP, and every rank compiles as often as alone."""
+    """Compares losses and parameters with eager DDP; every rank must compile as often as in a single process."""
     commands = [
         [sys.executable, os.path.join(HERE, "distributed_sizes.py"), str(rank), "2", str(tmp_path / "meeting"), str(tmp_path / f"{rank}.json"), *device]
         for rank in range(2)

@@ -1,9 +1,9 @@
-"""Small files of each version of the format, kept so that later runtimes are held to them: tests/golden/artifacts/v<version>/<name>.frit with
-the arguments and results of calls in <name>.npz. Writing those of this version (needs a built tree):
+"""Writes small files of this version of the format, with which later runtimes are tested: tests/golden/artifacts/v<version>/<name>.frit, with
+the arguments and results of calls in <name>.npz. Needs a built tree:
 
     python tests/python/runtime/golden_artifacts.py
 
-A version that is out is never written again; a change of the format raises kFormatVersion and gets a folder of its own."""
+Files of a released version are never written again; a change of the format raises kFormatVersion and gets a new folder."""
 
 import os
 import re
@@ -32,7 +32,7 @@ class Kernels(nn.Module):
 
 
 class Library(nn.Module):
-    """An operator that stays one, between kernels."""
+    """An operator that ATen runs, between kernels."""
 
     def forward(self, x, y):
         return torch.relu((x + 1) @ y)
@@ -46,7 +46,7 @@ class Guarded(nn.Module):
 
 
 class Weights(nn.Module):
-    """Weights of three dtypes, one of them looked at twice, and a buffer that changes."""
+    """Weights of three dtypes, one of them read through two views, and a buffer that changes."""
 
     def __init__(self):
         super().__init__()
@@ -100,7 +100,7 @@ def write(name, folder):
 
 
 def calls(path):
-    """Arguments and results of each call that is kept beside an artifact."""
+    """Returns arguments and results of each call that is stored next to an artifact."""
     arrays = np.load(path.with_suffix(".npz"))
     numbers = sorted({int(key.split(".")[0]) for key in arrays})
 

@@ -1,4 +1,4 @@
-"""Attention on the CPU that frit's own kernel computes."""
+"""Attention on the CPU by frit's kernel."""
 
 import json
 
@@ -16,7 +16,7 @@ attend = F.scaled_dot_product_attention
 
 @pytest.fixture
 def seen():
-    """The executables that a test compiles."""
+    """Collects the executables of a test."""
     with checker.executables() as found:
         yield found
 
@@ -30,12 +30,12 @@ def compiled(function, dynamic=None, **options):
 
 
 def heads(batch, count, length, depth):
-    """Heads beside one another in each row, as a projection leaves them."""
+    """Returns heads that are interleaved in each row, as after a projection."""
     return torch.randn(batch, length, count, depth).transpose(1, 2)
 
 
 def check(got, q, k, v, mask=None, causal=False, scale=None):
-    """Within the error bound of the sums, of exp and of scores that are off by the error of theirs."""
+    """Checks values within the error bounds of the sums, of exp and of the scores."""
     scale = q.shape[-1] ** -0.5 if scale is None else scale
     scores = q.double() @ k.double().transpose(-1, -2) * scale
     size = q.double().abs() @ k.double().abs().transpose(-1, -2) * abs(scale)
@@ -176,7 +176,7 @@ def test_it_is_counted_and_explained(seen):
 
 
 def test_strides_of_a_result_are_the_traces_where_an_operand_was_copied():
-    """Whether the query is a view of `x` is known only at the call, so the operator gets a copy in another order of strides."""
+    """It is known only at the call whether the query is a view of `x`, so the operator gets a copy with another order of strides."""
 
     def function(x):
         query = x.view(x.shape[0], x.shape[1], 4, -1).transpose(1, 2)[:, :, 1:]

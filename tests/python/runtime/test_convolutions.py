@@ -1,4 +1,4 @@
-"""Convolutions on the CPU that frit's own kernel computes, with what follows them: their values, and that no weight is ever stale."""
+"""Convolutions on the CPU by frit's kernel, with their epilogues: their values, and that no weight is ever stale."""
 
 import copy
 import json
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(
 
 @pytest.fixture
 def seen():
-    """The executables that a test compiles."""
+    """Collects the executables of a test."""
     with checker.executables() as found:
         yield found
 
@@ -32,11 +32,11 @@ def compiled(function, **arguments):
 
 
 def check(function, x, depth, fast=None):
-    """Within the error bound of a sum of `depth` products and a few operations; `function` is of modules without a gradient."""
+    """Checks values within the error bound of a sum of `depth` products and a few operations; `function` consists of modules without gradients."""
     with torch.no_grad():
         got = (fast or compiled(function))(x)
         exact = copy.deepcopy(function).double()(x.double())
-        # The same sum of magnitudes: every number without its sign.
+        # The same sum with the absolute value of every number.
         sizes = copy.deepcopy(function).double()
         for tensor in (*sizes.parameters(), *sizes.buffers()):
             if tensor.is_floating_point():
@@ -106,7 +106,7 @@ def test_what_eager_refuses(seen):
 
 
 class Block(nn.Module):
-    """A convolution with all that follows it in a residual network."""
+    """A convolution with all operators that follow it in a residual network."""
 
     def __init__(self, channels=24, limit=torch.relu):
         super().__init__()
@@ -176,7 +176,7 @@ def test_a_filter_with_strides(seen):
 
 
 def test_what_the_kernel_refuses_at_the_call(seen):
-    """A filter with gaps: ATen's convolution, and what follows it by ATen's operators."""
+    """A filter with gaps: ATen runs the convolution and the epilogue."""
     torch.manual_seed(4)
     x, weight, factor, residual = torch.randn(2, 8, 9, 9), torch.randn(16, 8, 3, 3), torch.randn(16, 1, 1), torch.randn(2, 16, 7, 8)
 

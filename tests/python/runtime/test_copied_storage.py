@@ -1,5 +1,5 @@
-"""Writes to arguments become copies of their whole storage in a functional graph: results begin in it where eager's do, and `as_strided` reads what
-lies around them."""
+"""Writes to arguments become copies of their whole storage in a functional graph: results have eager's offsets in it, and `as_strided` reads the memory
+around them."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ import frit  # noqa: F401
 
 
 def gaps(dtype=torch.float32):
-    """(4, 4) from element 2 of each row of 7."""
+    """Returns a (4, 4) view from element 2 of each row of 7."""
     x = torch.arange(28.0).view(4, 7).to(dtype)
     return (x * (1 + 2j) if dtype.is_complex else x)[:, 2:6]
 

@@ -1,4 +1,4 @@
-"""The callable a compiled graph is, run on artifacts written by hand: registers, steps, ATen calls, aliasing and errors."""
+"""The callable of a compiled graph, run on artifacts written by hand: registers, steps, ATen calls, aliasing and errors."""
 import gc
 import importlib
 import json
@@ -10,7 +10,7 @@ import torch
 from artifacts import Plan, frame, tensor_value
 
 _C = importlib.import_module("frit._C")
-# The one is hidden from the compiler, which would put a float constant into a section of its own.
+# The asm hides the 1 from the compiler, which would put a float constant into a separate section.
 ADD_ONE = """
   const float *x = c->pointers[0]; float *y = c->pointers[1]; int one = 1; __asm__("" : "+r"(one));
   for (int64_t i = begin; i < end; ++i) y[i] = x[i] + one;
@@ -322,7 +322,7 @@ def test_views_outside_of_their_storage_are_refused(offset):
 
 
 def test_temporaries_are_reused_and_views_of_them_read():
-    """t = x + 1; u takes t's storage; v looks at u; y = v + 1."""
+    """t = x + 1; u reuses t's storage; v is a view of u; y = v + 1."""
     plan = Plan()
     x, t, u, v, y = (plan.tensor([4], [1]) for _ in range(5))
     kernel = plan.kernel(ADD_ONE)
@@ -517,7 +517,7 @@ def test_nothing_leaks():
 
 
 def test_large_kernels_use_torchs_threads():
-    """Each unit notes the thread that ran it: with two threads and a small grain there are two."""
+    """Each unit records its thread: with two threads and a small grain there are two."""
     plan = Plan()
     y = plan.tensor([64], [1], dtype="I64")
     plan.alloc(y, 64, size=8)

@@ -1,4 +1,4 @@
-"""Files that earlier compilers wrote: accepted and run to the results of then, or refused because of their version, never misread."""
+"""Files that earlier compilers wrote: accepted with the same results as then, or refused because of their version, but never misread."""
 
 import os
 import shutil
@@ -22,7 +22,7 @@ def version_of(path):
 
 @pytest.fixture
 def owned(tmp_path):
-    """A checkout may be writable by a group; host code is not taken from such files."""
+    """Copies a file, because a checkout may be writable by a group, and host code of such files is refused."""
 
     def copy(path):
         target = tmp_path / path.name

@@ -1,6 +1,6 @@
-"""Assumptions at run time: what a broken guard says, in Python and through frit-run, and which variant of a kernel runs.
+"""Assumptions at run time: the errors of violated guards, in Python and with frit-run, and the choice of a kernel's variant.
 
-The artifacts of the first half are written by hand, so that every kind of guard stands alone; those of the second are compiled.
+The artifacts of the first half are written by hand, one for each kind of guard; those of the second half are compiled.
 """
 import json
 import re
@@ -21,7 +21,7 @@ MAX = (1 << 63) - 1
 
 
 def two_vectors(*guards, **symbol):
-    """x of s0 elements, y of s1 elements, and guards (kind, op, operands, requirement) over them; returns x."""
+    """A plan with x of s0 elements, y of s1 elements, and guards (kind, op, operands, requirement) over them, which returns x."""
     plan = Plan("pair")
     s0, s1 = plan.int(), plan.int()
     x, y = plan.tensor([str(s0)], [1]), plan.tensor([str(s1)], [1])
@@ -64,7 +64,7 @@ def test_a_broken_guard_names_input_dimension_value_requirement_and_origin(tmp_p
     assert run(list(good))[0] is good[0]
     with pytest.raises(RuntimeError, match=message):
         run([torch.zeros(n) for n in sizes])
-    # A broken call leaves nothing behind that the next one with the same sizes would believe.
+    # A failed call leaves no state that the next one with the same sizes would use.
     with pytest.raises(RuntimeError, match=message):
         run([torch.zeros(n) for n in sizes])
     assert run(list(good))[0] is good[0]
@@ -116,7 +116,7 @@ def test_guards_that_make_no_sense_are_refused(change, message):
 
 
 def add_by_variant():
-    """y = x + 1 where the address of x is a multiple of 16 bytes and s0 one of 4, x + 2 where s0 is below 100, else x + 3."""
+    """y = x + 1 if the address of x is a multiple of 16 bytes and s0 a multiple of 4, x + 2 if s0 is below 100, else x + 3."""
     plan = Plan("variants")
     s0 = plan.int()
     x, y = plan.tensor([str(s0)], [1]), plan.tensor([str(s0)], [1])
@@ -155,7 +155,7 @@ def test_the_last_variant_must_run_always():
 
 
 def compile_file(path, *options):
-    """The artifact of a .mlir, .json or .pt2 file, and its report."""
+    """Returns the artifact of a .mlir, .json or .pt2 file, and its report."""
     out = path.with_suffix(".frit")
     done = subprocess.run([str(TOOLS / "frit-compile"), str(path), "-o", str(out), "--report", *options],
                           capture_output=True, text=True)
@@ -235,8 +235,8 @@ def test_a_gpu_kernel_of_unbounded_sizes_counts_its_variants(tmp_path):
     run = _C.load(model.read_bytes(), [])
     for _ in range(3):
         run([torch.zeros(8)])
-    run([torch.zeros(9)[1:]])  # no multiple of 16 bytes
-    # Aligned pointers, any pointers, and sizes beyond 32 bits.
+    run([torch.zeros(9)[1:]])  # not a multiple of 16 bytes
+    # The variants for aligned pointers, for any pointers, and for sizes beyond 32 bits.
     assert json.loads(run.stats())["variants"] == {variant["kernel"]: [3, 1, 0]}
 
 

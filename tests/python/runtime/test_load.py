@@ -1,4 +1,4 @@
-"""`frit.load`: artifacts of exported programs, weights inside, run from Python without a compiler."""
+"""`frit.load`: artifacts of exported programs, with their weights, run from Python without a compiler."""
 
 import os
 import subprocess
@@ -19,7 +19,7 @@ import frit
 ROOT = Path(__file__).resolve().parents[3]
 
 class Net(nn.Module):
-    """Kernels and ATen calls, shared and plain weights, a constant, several results."""
+    """A model with kernels and ATen calls, shared and plain weights, a constant, and several results."""
 
     def __init__(self):
         super().__init__()

@@ -1,7 +1,7 @@
-"""Loading and running a file starts no process, writes nothing, opens no other file, reaches no network and unpickles nothing.
+"""Loading and running a file starts no process, writes nothing, opens no other file, uses no network and unpickles nothing.
 
-Held twice: a child process forbids itself the system calls (seccomp: whoever makes one is killed), and the sources and libraries of the runtime
-are looked through for what could make them.
+This is tested twice: a child process forbids itself the system calls (seccomp kills it if it makes one), and the sources and libraries of the
+runtime are searched for such calls.
 """
 
 import os
@@ -19,7 +19,7 @@ from torch import nn
 ROOT = Path(__file__).resolve().parents[3]
 BUILD = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build"))
 
-#: Forbids system calls for good: by number, openat where it may write, and clone where it makes no thread.
+#: Forbids system calls permanently: by number, openat if it may write, and clone unless it makes a thread.
 SANDBOX = textwrap.dedent(
     """
     import ctypes, os, socket, struct, sys, torch, frit
@@ -104,7 +104,7 @@ def test_a_file_is_loaded_and_run_without_a_process_and_without_writing(path):
 
 @needs_linux
 def test_calls_open_nothing(path):
-    """Once it is loaded a call opens nothing at all."""
+    """After loading, a call opens no file at all."""
     body = """
     model = frit.load(path)
     sys.addaudithook(audit)
@@ -126,7 +126,7 @@ def test_the_sandbox_itself_works(act, path):
     assert (done.returncode, done.stdout) == (-31, ""), done.stderr
 
 
-#: Where files are opened, and what else looks like a word for it.
+#: The sources that may open files, and identifiers that only look like a call that opens one.
 OPENERS = {
     "runtime/artifact/Artifact.cpp": {"open"},
     "runtime/standalone/Npy.cpp": {"std::ifstream", "std::ofstream"},
@@ -136,7 +136,7 @@ NEVER = r"(?<!\w)(?:popen|execve?|execvp|execl|posix_spawnp?|v?fork|std::system|
 
 
 def code_of(path):
-    """Without comments and strings."""
+    """Returns the source without comments and strings."""
     return re.sub(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"', "", path.read_text(), flags=re.DOTALL)
 
 

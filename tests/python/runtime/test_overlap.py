@@ -1,8 +1,8 @@
 """A compiled graph that writes to an argument, called again with arguments that share memory.
 
-torch traces with arguments that lie apart and does not ask again: `f(a, a[1:])` runs the graph of `f(x, y)`. Eager
-itself refuses some of these calls (`x.add_(y)` on partly overlapping tensors), so what is expected of those is the
-graph's meaning: every argument is read as it was at entry, which is what torch's own "aot_eager" gives.
+torch traces with disjoint arguments and has no guard for it: `f(a, a[1:])` runs the graph of `f(x, y)`. Eager itself
+refuses some of these calls (`x.add_(y)` on partly overlapping tensors), so the expected result is the graph's
+meaning: every argument is read as it was at entry, as in torch's "aot_eager".
 """
 
 import json
@@ -15,7 +15,7 @@ from exported import Function, compiled
 
 import frit
 
-# Several blocks of every vector width, split among threads, with a tail.
+# Sizes with several blocks of every vector width, split among threads, with a tail.
 LARGE = 3 * (1 << 17) + 5
 
 
@@ -24,7 +24,7 @@ def copies(seen):
 
 
 def reused(function, apart, *overlapping, **options):
-    """`function` compiled for `apart`, then called with `overlapping`, without a recompilation; how many copies it made."""
+    """Compiles `function` for `apart`, calls it with `overlapping` without a recompilation, and returns the number of copies."""
     with checker.executables() as seen:
         fast = torch.compile(function, backend="frit", fullgraph=True, options=options)
         fast(*apart)
@@ -127,7 +127,7 @@ def test_a_buffer_and_a_view_of_it():
     expected = Memory(eager)(eager[1:])
     module = Memory(ours)
     result, made = reused(module, (torch.randn(LARGE).double(),), ours[1:])
-    # The first call added noise; what counts is the second, from the same state.
+    # The first call added noise; only the second one, from the same state, is compared.
     ours.copy_(data)
     with torch.compiler.set_stance("fail_on_recompile"):
         result = torch.compile(module, backend="frit", fullgraph=True)(ours[1:])

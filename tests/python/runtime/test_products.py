@@ -1,4 +1,4 @@
-"""Matrix products on the CPU that frit's own kernel computes: their values, and that no weight is ever stale."""
+"""Matrix products on the CPU by frit's kernel: their values, and that no weight is ever stale."""
 
 import json
 
@@ -10,13 +10,13 @@ from weight_writes import WRITES
 
 import frit
 
-# With AVX2 alone the kernel is chosen for few sizes; tests/unit/runtime/cpu tests its values.
+# With only AVX2 the kernel is chosen for few sizes; tests/unit/runtime/cpu tests its values.
 pytestmark = pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() != "AVX512", reason="counts what is chosen on machines with AVX-512")
 
 
 @pytest.fixture
 def seen():
-    """The executables that a test compiles."""
+    """Collects the executables of a test."""
     with checker.executables() as found:
         yield found
 
@@ -30,7 +30,7 @@ def compiled(function, **options):
 
 
 def check(got, exact, magnitude, depth):
-    """Within the error bound of a sum of `depth` products."""
+    """Checks values within the error bound of a sum of `depth` products."""
     assert got.dtype == torch.float32
     assert ((got.double() - exact).abs() <= magnitude * (depth + 2) * 2.0**-24).all()
 
@@ -65,8 +65,8 @@ def test_operands_with_strides(seen):
 
     fast = compiled(function)
     for x, weight, is_own in (
-        (whole[2:7, 5:205], weights[3:, 100:], True),  # rows with gaps, which begin anywhere
-        (whole[:5, :200].t().contiguous().t(), weights[:, :200], False),  # x lies along its rows
+        (whole[2:7, 5:205], weights[3:, 100:], True),  # rows with gaps, at any alignment
+        (whole[:5, :200].t().contiguous().t(), weights[:, :200], False),  # x is contiguous along its rows
         (whole[:1, :200].expand(5, 200), weights[:, :200], True),
     ):
         torch.compiler.reset()

@@ -1,4 +1,4 @@
-"""Results that share memory are views of one tensor to torch, as in eager: with a base, and with one version counter."""
+"""Results that share memory are views of one tensor for torch, as in eager: with a base, and with one version counter."""
 
 import pytest
 import torch

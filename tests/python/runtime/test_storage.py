@@ -1,5 +1,5 @@
-"""What shares memory with what, and where it lies: arguments written from each other, results of one storage, results that must be fresh
-though nothing is computed for them, `as_strided` of what lies otherwise, and elements that no kernel computes with."""
+"""Shared memory and offsets: arguments written from each other, results of one storage, results that must be fresh although nothing is computed
+for them, `as_strided` of values with other layouts, and elements that no kernel computes with."""
 
 import checker
 import pytest
@@ -35,7 +35,7 @@ def two_from_one(a, b, c):
 
 
 def crossed(a, b, c):
-    """Both are read at the places where they are written."""
+    """Both are read at the positions where they are written."""
     x, y = a * 0.5 - b, a + b * 0.5
     a.copy_(x)
     b.copy_(y)

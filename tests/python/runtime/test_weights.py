@@ -1,4 +1,4 @@
-"""Where the weights of a compiled program are: in the artifact, in a file of their own, or with the caller."""
+"""The weights of a compiled program: in the artifact, in a separate file, or passed by the caller."""
 
 import hashlib
 import os
@@ -14,7 +14,7 @@ import frit
 
 
 class Net(nn.Module):
-    """Parameters, one of them tied, buffers (one is no part of the state) and a constant; a library call between kernels."""
+    """A model with parameters (one is tied), buffers (one is not part of the state), a constant, and a library call between kernels."""
 
     def __init__(self):
         super().__init__()
@@ -29,7 +29,7 @@ class Net(nn.Module):
 
 
 class Kernels(nn.Module):
-    """The same without a library call."""
+    """The same model without a library call."""
 
     def __init__(self):
         super().__init__()
@@ -60,7 +60,7 @@ def run(tool, *words):
 
 
 def check(tool, module, path, folder, *words):
-    """The tool's result beside eager's."""
+    """Compares the tool's result with eager's."""
     x = torch.randn(4, 8)
     np.save(folder / "x.npy", x.numpy())
     np.save(folder / "y.npy", module(x).numpy())
@@ -117,7 +117,7 @@ def test_with_the_caller(module, tmp_path):
     x = torch.randn(4, 8)
     torch.testing.assert_close(model(x), module(x))
     assert {value.name for value in model.weights} == set(state) and frit.load(path, weights=state).weights[0].kind == "tensor"
-    # They are used where they lie.
+    # They are used in place.
     module.norm.weight.mul_(3)
     torch.testing.assert_close(model(x), module(x))
     words = []
@@ -216,7 +216,7 @@ def test_external_weights_are_mapped_and_not_read(tmp_path):
 
 
 class Filters(nn.Module):
-    """Filters that only convolutions read, one of groups; one that two names share, one that something else reads, one that is half of a storage."""
+    """Filters that only convolutions read (one with groups), one with two names, one with another reader, and one that is half of a storage."""
 
     def __init__(self):
         super().__init__()
@@ -235,7 +235,7 @@ class Filters(nn.Module):
 @pytest.mark.parametrize("targets, relaid", [((), 3), (("cpu",), 3), (("cpu", "sm_90"), 0)])
 @pytest.mark.parametrize("weights", ["embed", "external", "none"])
 def test_filters_are_laid_out_once(weights, targets, relaid, tmp_path):
-    """`relaid_weights`: the first, the second and the fourth; nothing where a GPU's plan reads the same bytes, or the caller brings them."""
+    """`relaid_weights` are the first, the second and the fourth; none if a GPU plan reads the same bytes, or if the caller passes them."""
     torch.manual_seed(5)
     module = Filters().eval().requires_grad_(False)
     batch = torch.export.Dim("batch", min=1, max=64)

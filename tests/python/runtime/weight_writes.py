@@ -1,4 +1,4 @@
-"""Ways in which a weight gets other values between two calls, with and without a version counter that sees it. The modules have `first` and `second`."""
+"""Functions that change a weight between two calls, with and without a change of its version counter. The modules have `first` and `second`."""
 
 import copy
 
@@ -14,7 +14,7 @@ def adam(module, other, x):
 
 def average(module, other, x):
     for mine, its in zip(module.parameters(), other.parameters()):
-        mine.data.mul_(0.9).add_(its.data, alpha=0.1)  # no version counter sees it
+        mine.data.mul_(0.9).add_(its.data, alpha=0.1)  # does not change the version counter
 
 
 def replace(module, other, x):

@@ -1,7 +1,7 @@
-"""Twenty programs in which a size rounded up, a lane filled with junk or a guard dropped changes the answer.
+"""Twenty programs whose results would change if a size were rounded up, a padded lane were read, or a guard were dropped.
 
-Each is a function and a maker of inputs for a size; `SIZES` are those at which a bucket of 8 begins, ends and overflows. A
-program may raise at some of them: then eager decides what is raised.
+Each has a function and inputs for a size; `SIZES` are those at which a bucket of 8 begins, ends and overflows. A
+program may raise at some sizes; then the error must be eager's.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ INF = float("inf")
 
 @dataclass(frozen=True)
 class Hard:
-    """A program, `make(n)` for its inputs, and how it is to be compared."""
+    """A program, `make(n)` for its inputs, and the rules of comparison."""
 
     function: object
     make: object
@@ -51,7 +51,7 @@ def hard(name, make, **settings):
     return add
 
 
-# 1. Denominators count what is there.
+# 1. Denominators count only real elements.
 @hard("01 means", lambda n: (randn(n, 4, grad=True), randint(9, n, 3)), training=True)
 def means(x, i):
     return x.mean(0), x.mean(), (i.sum(0) // max(i.shape[0], 1)), x.sum() / x.shape[0] if x.shape[0] else x.sum()
@@ -69,7 +69,7 @@ def cross_entropy(logits, t):
     return F.cross_entropy(logits, t, ignore_index=-100), F.nll_loss(F.log_softmax(logits, 1), t, reduction="sum")
 
 
-# 2. A variance of one is not a number; of the others it divides by n - 1.
+# 2. The variance of one element is NaN; others divide by n - 1.
 @hard("02 variance", lambda n: (randn(3, n, grad=True),), training=True, sizes=(5, 0, 2, 7, 8, 9, 24))
 def variance(x):
     deviation, mean = torch.std_mean(x, 1, keepdim=True)
@@ -87,7 +87,7 @@ def norms(x, y):
     return [v.sin() for v in normed]
 
 
-# 3. A fill must lose against -1e4, and a row of -inf is eager's NaN.
+# 3. A fill value must be below -1e4, and a row of -inf gives eager's NaN.
 def low_rows(n):
     x = randn(4, n) - 1e4
     x[2] = -INF
@@ -111,7 +111,7 @@ def softmax_backward(x):
     return x.softmax(1).square(), (x - 1e4).log_softmax(1)
 
 
-# 4. The position of an extreme is one of a real lane.
+# 4. The position of an extremum must be that of a real lane.
 def extreme_rows(n):
     x = randn(5, n)
     x[0] = -INF
@@ -130,7 +130,7 @@ def extremes(x, i):
     return x.argmax(1), x.argmin(1), x.max(1), x.min(1), i.argmax(1), i.argmin(1), i.max(1), i.amin(1), x.amax(), x.argmax()
 
 
-# 5. Identities of each type.
+# 5. The identities of reductions for each type.
 @hard("05 identities", lambda n: (randn(3, n), randint(9, 3, n) > 3, randint(9, 2, n).to(torch.int8)))
 def identities(x, b, i):
     return x.prod(1), x.cumprod(1), b.all(1), b.any(1), b.all(), b.any(), i.prod(1), i.sum(1), b.sum(1), (b | True).all(0)
@@ -141,7 +141,7 @@ def narrow_extremes(i, x):
     return i.amin(1), (-i).amax(1), i.to(torch.uint8).amin(1), x.to(torch.float8_e4m3fn).float().amax(1), x.half().amax(1)
 
 
-# 6. The last element is the last real one.
+# 6. The last element must be the last real one.
 @hard("06 last elements", lambda n: (randn(3, n),), raises=(0,))
 def last_elements(x):
     return x.cumsum(1)[..., -1], x[:, -3:], x.select(1, -1), x.diff(dim=1), x.cumsum(1).diff(dim=1), x[:, -1:] - x[:, :1]
@@ -152,13 +152,13 @@ def running_sums(x, i):
     return x.cumsum(1), i.cumsum(0), x[:, -3:] * 2, x.narrow(1, x.shape[1] // 2, x.shape[1] - x.shape[1] // 2)
 
 
-# 7. Reversal and rotation happen among the real lanes.
+# 7. Reversal and rotation move only real lanes.
 @hard("07 moves", lambda n: (randn(3, n, grad=True),), training=True)
 def moves(x):
     return x.flip(1), x.roll(2, 1), x.flip(0, 1).roll(-1, 1) * torch.arange(x.shape[1]), x.tril(), x.triu(1).t(), x.diagonal()
 
 
-# 8. Pieces touch.
+# 8. Concatenated pieces are adjacent, without padding between them.
 def two_pieces(n):
     return randn(n, 3, grad=True), randn(n + 2, 3, seed=1, grad=True), randn(2 * n + 2, 3, seed=2)
 
@@ -170,7 +170,7 @@ def pieces(x, y, w):
     return weighted.sum(), weighted.sum(0), torch.split(weighted, [x.shape[0], y.shape[0]]), torch.stack([x, x * 2], 1)
 
 
-# 9. Rows stay where they are when dimensions merge and split.
+# 9. Rows keep their positions when dimensions are merged and split.
 @hard("09 merged rows", lambda n: (randn(2, n, 6, grad=True), randn(6, 5, grad=True)), training=True)
 def merged_rows(x, w):
     b, s, h = x.shape
@@ -183,7 +183,7 @@ def split_rows(x):
     return halves.sum(1), halves.amax(1), halves.permute(1, 0, 2).reshape(-1, 4), halves.transpose(0, 1).contiguous().view(-1)
 
 
-# 10. Junk over the contracted dimension: 0 * inf is not 0.
+# 10. Padding of the contracted dimension must be zero on both sides: 0 * inf is not 0.
 def contracted(n):
     return randn(n, 5).abs() + 0.5, randn(n, 7, seed=1)
 
@@ -214,7 +214,7 @@ def weight_gradients(x, w, b):
     return F.gelu(F.linear(x, w, b)), (F.linear(x, w) + 3).rsqrt().nan_to_num()
 
 
-# 12. Attention: keys, queries, masks.
+# 12. Attention with padded keys, queries and masks.
 def attention_inputs(n):
     q, k, v = (randn(2, 3, n, 8, seed=i, grad=True) for i in range(3))
     lengths = torch.tensor([max(n - 2, 1), n])
@@ -239,8 +239,8 @@ def attention_in_math(q, k, v, keep):
     return scores.masked_fill(~keep[:, None, None, :], -INF).softmax(-1) @ v
 
 
-# 13. Statistics are of the batch that is there, and are written once.
-# An error of a channel's mean or deviation is the error of all its elements: many channels, or eager's error is measured on a few numbers.
+# 13. Statistics are those of the real batch, and are written once.
+# An error of a channel's mean or deviation affects all its elements, so there are many channels: otherwise eager's error would be a small sample.
 def batch_norm_inputs(n):
     return randn(n, 16, 3, grad=True), torch.zeros(16), torch.ones(16), torch.zeros((), dtype=torch.int64)
 
@@ -253,7 +253,7 @@ def batch_norm(x, mean, variance, batches):
     return x
 
 
-# 14. Nothing is counted twice.
+# 14. No element is counted twice.
 @hard("14 tables", lambda n: (randn(1, 4, grad=True), torch.zeros(n, dtype=torch.int64), randn(9, 4, grad=True), randint(9, n)), training=True)
 def tables(one, zeros, table, i):
     return F.embedding(zeros, one), F.embedding(i, table).sum(0), one.new_zeros(9, 4).index_add(0, i, F.embedding(zeros, one)), table[i]
@@ -264,7 +264,7 @@ def counts(i, w):
     return torch.bincount(i, minlength=6), w.new_zeros(6).scatter_add(0, i, w), torch.histc(w, 4, -2, 2), w.new_zeros(6).index_put((i,), w, accumulate=True)
 
 
-# 15. Selection among the real lanes.
+# 15. Selection considers only real lanes.
 @hard("15 selection", lambda n: (randn(3, n).round(), randint(3, n)), compare="exact", raises=(0, 1, 2, 5))
 def selection(x, i):
     return x.topk(6, 1).values, x.sort(dim=1, stable=True), i.sort(dim=0, stable=True, descending=True), x.median(1), x.kthvalue(2, 1)
@@ -275,13 +275,13 @@ def unknown_selection(x, i):
     return i.unique(), x.nonzero(), x[i > 0] * 2, torch.masked_select(x, i == 1)
 
 
-# 16. As many random numbers as there are elements.
+# 16. Exactly as many random numbers are drawn as there are real elements.
 @hard("16 dropout", lambda n: (randn(n, 5),), seed=7)
 def dropout(x):
     return F.dropout(x, 0.5), torch.rand(3), torch.rand_like(x), F.dropout(x * 2, 0.25)
 
 
-# 19. Windows see zeros, not junk, beyond the last element; the sizes returned are the real ones.
+# 19. Windows read zeros beyond the last element; returned sizes are the real ones.
 def convolved(n):
     return randn(2, 3, n, grad=True), randn(3, 3, 3, seed=1, grad=True), randn(3, seed=2, grad=True)
 
@@ -305,7 +305,7 @@ def sizes(x):
     return torch.arange(n) * 2, torch.linspace(0, 1, n), x.size(0), x.numel() // 2, torch.full((n,), n), x.new_ones(n + 1).sum()
 
 
-# 20. One is broadcast, other sizes are not.
+# 20. Size one is broadcast, other sizes are not.
 @hard("20 broadcast", lambda n: (randn(1, 4), randn(n, 4, grad=True)), training=True)
 def broadcast(x, y):
     return x + y, (x * y).sum(0), torch.maximum(y, x).mean(1)

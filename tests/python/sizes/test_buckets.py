@@ -1,4 +1,4 @@
-"""Buckets: named by argument and dimension, chosen at every call, counted, never seen in a result."""
+"""Buckets: named by argument and dimension, chosen at every call, counted, and without effect on results."""
 
 import json
 import subprocess
@@ -26,7 +26,7 @@ def compiled_with(function, asked, **settings):
 
 
 def reports(function, *calls, asked=None, **settings):
-    """What each graph's report says about its sizes."""
+    """Returns the part of each graph's report on its sizes."""
     seen = []
 
     def observe(name, stage, captured, report, executable):
@@ -92,7 +92,7 @@ def test_integers():
 
 
 def test_static_sizes_are_accepted_and_have_no_buckets():
-    """With automatic dynamic shapes the first graph is static: its keys are as good as the second's."""
+    """With automatic dynamic shapes the first graph is static, and keys are valid for it too."""
     seen = reports(softmax, (torch.randn(5, 7),), (torch.randn(6, 7),), asked={"x[0]": [8]}, dynamic=None)
     assert [[entry["sizes"] for entry in entries if entry["asked"]] for _, entries in seen] == [[], [[8]]]
 
@@ -210,7 +210,7 @@ def test_policies():
 
 
 def test_a_call_that_fails_leaves_no_sizes_behind():
-    """Registers half filled by a refused call must not pass for those of the next one."""
+    """Partially filled registers of a refused call must not be used by the next one."""
     executables = []
     backend._OBSERVERS.append(lambda name, stage, captured, report, executable: executables.append(executable))
     try:
@@ -365,7 +365,7 @@ def test_above_the_largest_bucket_an_artifact_warns_once_and_is_right(exported):
 
 
 def test_above_the_exported_maximum_an_artifact_is_an_error(exported):
-    """torch traced the program for at most 500 rows: beyond, there is no kernel that is known to be right."""
+    """torch traced the program for at most 500 rows, so the kernels may be wrong beyond."""
     made, _ = compile_offline(exported, "--buckets=x[0]=ramp")
     assert made.returncode == 0, made.stderr
     ran, _ = run_offline(exported, 501, 7)

@@ -1,4 +1,4 @@
-"""Sizes that vary: right at 0, 1, 2 and odd sizes, and compiled exactly as often as `aot_eager` compiles."""
+"""Dynamic sizes: correct at 0, 1, 2 and odd sizes, with exactly as many compilations as `aot_eager`."""
 
 import checker
 import pytest
@@ -14,7 +14,7 @@ SWEEP = (7, 5, 2, 1, 0, 3, 64, 33, 8)
 
 
 def compilations(backend, function, arguments, **settings):
-    """How many graphs a backend is asked for over a sequence of calls."""
+    """Returns the number of graphs that a backend compiles in a sequence of calls."""
     from torch._dynamo.testing import CompileCounterWithBackend
 
     torch.compiler.reset()
@@ -148,7 +148,7 @@ def test_unbacked_sizes():
 
 
 def test_an_index_that_the_host_reads_orders_kernels():
-    """What writes at the index needs the kernel that finds it, though no operand says so."""
+    """The kernel that writes at the index depends on the kernel that computes it, although it is not an operand."""
 
     def function(x):
         index = x.argmax().item()

@@ -1,4 +1,4 @@
-"""Hard programs 16, 17, 18 and 20: what is not a value. Generators, memory beside the logical size, results kept, errors, equality."""
+"""Hard programs 16, 17, 18 and 20: effects other than values. Generators, memory beyond the logical size, stored results, errors, equal sizes."""
 
 import checker
 import pytest
@@ -38,7 +38,7 @@ def test_16_the_generator_moves_by_the_logical_size(options):
 
 @pytest.mark.parametrize("n", [1, 2, 5, BUCKET - 1])
 def test_17_memory_beside_a_slice_is_not_written(options, n):
-    """`x` is a part of a larger tensor; past it lies what the user still needs."""
+    """`x` is a part of a larger tensor, and the user still needs the elements after it."""
 
     def function(x, w):
         x.add_(1)
@@ -90,7 +90,7 @@ def test_18_results_are_kept_over_later_calls(options):
 
 
 def test_20_sizes_of_one_bucket_are_not_equal(options):
-    """5 and 7 both fit a bucket of 8; their sum is an error, as in eager."""
+    """5 and 7 both fit a bucket of 8; adding them is an error, as in eager."""
     compiled, counting = compiled_with(options, lambda x, y: x + y)
     compiled(randn(5, 2), randn(5, 2))
     with pytest.raises(Exception, match="must match|Cannot broadcast|The size of tensor"):
@@ -122,7 +122,7 @@ def test_20_sizes_equal_by_chance_and_one_that_is_broadcast(options):
 
 
 def test_20_elements_that_pass_the_32_bit_limit_only_when_padded(options):
-    """65 rows stay below 2^31 elements, the 72 of their bucket would not."""
+    """65 rows have fewer than 2^31 elements, but the 72 of their bucket have more."""
     width = 33_000_000
     assert 65 * width < 2**31 < 72 * width
     y = torch.arange(width).to(torch.uint8)

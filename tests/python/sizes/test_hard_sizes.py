@@ -1,4 +1,4 @@
-"""The hard programs over the sizes around a bucket: values, gradients and errors of eager, as many compilations as aot_eager."""
+"""The hard programs over the sizes around a bucket: values, gradients and errors are eager's, with as many compilations as aot_eager."""
 
 import functools
 
@@ -12,7 +12,7 @@ SETTINGS = {"plain": {}, "padded and poisoned": {"padding": "force", "poison": T
 
 
 class Counting:
-    """A backend that counts the graphs it is handed."""
+    """A backend that counts the graphs that it gets."""
 
     def __init__(self, backend, options=None):
         call = torch._dynamo.lookup_backend(backend)
@@ -25,7 +25,7 @@ class Counting:
 
 
 def outcome(call, inputs):
-    """What a call raises, or None."""
+    """Returns the error of a call, or None."""
     try:
         call(*checker.copied(inputs))
     except Exception as error:
@@ -35,7 +35,7 @@ def outcome(call, inputs):
 
 @functools.cache
 def graphs_of_aot_eager(name):
-    """How many graphs the sweep costs, and what is raised on the way, size by size."""
+    """Returns the number of graphs of the sweep, and the error at each size."""
     program = PROGRAMS[name]
     torch.compiler.reset()
     counting = Counting("aot_eager")
@@ -47,7 +47,7 @@ def graphs_of_aot_eager(name):
 
 
 def selected(request):
-    """The settings that are asked for this program: a sweep of one compiles nothing for the others."""
+    """Returns the settings that are selected for this program, so that others are not compiled."""
     name = request.node.callspec.params["name"]
     mine = [item.callspec.params for item in request.session.items if item.path == request.node.path and hasattr(item, "callspec")]
     return tuple(settings for settings in SETTINGS if {"name": name, "settings": settings} in mine)
@@ -55,7 +55,7 @@ def selected(request):
 
 @functools.cache
 def swept(name, all_settings):
-    """What is wrong with each of the settings, or None, and how many graphs all of them took: each graph is traced once for all."""
+    """Returns the failure of each setting, or None, and the number of graphs; each graph is traced once for all settings."""
     program = PROGRAMS[name]
     _, errors = graphs_of_aot_eager(name)
     torch.manual_seed(0)

@@ -1,4 +1,4 @@
-"""`frit.memory`: the formula is what calls take, by torch's own count of allocations, and nothing runs before it is known."""
+"""`frit.memory`: the formula equals the memory of calls, as counted by torch's allocator, and nothing runs to compute it."""
 
 import re
 
@@ -17,7 +17,7 @@ from frit.inspect.polynomial import Polynomial, largest
 
 
 class Block(nn.Module):
-    """A block of a transformer: attention that torch leaves whole, a norm and a feed-forward net."""
+    """A transformer block: attention that torch does not decompose, a norm and a feed-forward net."""
 
     def __init__(self, width=32, heads=2):
         super().__init__()
@@ -68,7 +68,7 @@ PROGRAMS = {
 
 
 def sizes_of(memory, arguments, names):
-    """The sizes of a call by the names that the Memory has."""
+    """Returns the sizes of a call by their names in the Memory."""
     values = {f"{name}[{dim}]": size for name, one in zip(names, arguments) for dim, size in enumerate(one.shape)}
     return {name: values[name] for name in memory.sizes}
 
@@ -80,7 +80,7 @@ def names_of(function):
 
 
 def evaluated(formula, sizes, workspace=0):
-    """The number that a formula says."""
+    """Evaluates a formula."""
     for name, value in sorted(sizes.items(), key=lambda one: -len(one[0])):
         formula = formula.replace(name, str(value))
     formula = re.sub(r"workspace\(\w+\)", str(workspace), formula).replace("^", "**")
@@ -127,7 +127,7 @@ def test_the_formula_of_a_model(name, unbounded):
             x = make(batch)
             sizes = {one: x.shape[int(one[one.rindex("[") + 1 : -1])] for one in memory.sizes}
             parts = memory.parts(sizes)
-            # Attention takes its workspace if the call is ATen's: which kernel runs depends on the sizes and the CPU.
+            # Attention needs a workspace only in ATen's kernel; sizes and CPU determine which kernel runs.
             needed, peak = parts.results + parts.temporaries, peak_bytes(lambda: compiled(x))
             assert 0.97 * needed <= peak <= 1.03 * (needed + parts.workspaces), str(memory)
     assert [line.partition(": ")[2] for line in memory.not_counted] == unbounded

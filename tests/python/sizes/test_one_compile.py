@@ -1,4 +1,4 @@
-"""One compilation for all sizes: over every sweep frit is asked for exactly as many graphs as `aot_eager`, and is right at each."""
+"""One compilation for all sizes: in every sweep frit compiles exactly as many graphs as `aot_eager`, and is correct at each size."""
 
 import checker
 import pytest
@@ -10,7 +10,7 @@ from frit import backend
 
 
 def graphs_of_aot_eager(function, calls, **settings):
-    """Graphs that AOTAutograd hands to a compiler over the calls: forward, backward and inference."""
+    """Returns the number of graphs that AOTAutograd compiles for the calls: forward, backward and inference."""
     from torch._dynamo.backends.common import aot_autograd
 
     compiled = []
@@ -38,7 +38,7 @@ def graphs_of_frit(function, calls, **settings):
 
 
 def _sweep(function, calls, chosen, settings, count):
-    """The number of graphs after each call, and what was compiled; results are differentiated where they need it."""
+    """Returns the number of graphs after each call, and the compiled function; results that require gradients are differentiated."""
     torch.compiler.reset()
     compiled = torch.compile(function, backend=chosen, **settings)
     counts = []
@@ -51,7 +51,7 @@ def _sweep(function, calls, chosen, settings, count):
 
 
 def compiles_as_aot_eager(function, calls, most=None, **settings):
-    """What has been compiled for all calls, whose values are to be compared."""
+    """Returns the function compiled for all calls, so that values can be compared."""
     theirs, _ = graphs_of_aot_eager(function, calls, **settings)
     mine, compiled = graphs_of_frit(function, calls, **settings)
     assert mine == theirs
@@ -104,7 +104,7 @@ def test_every_batch_size_through_an_mlp(settings, train):
     model = torch.nn.Sequential(torch.nn.Linear(12, 32), torch.nn.GELU(), torch.nn.LayerNorm(32), torch.nn.Linear(32, 3))
     model.requires_grad_(train)
     calls = [lambda n=n: (torch.sin(torch.arange(12.0 * n)).reshape(n, 12),) for n in BATCHES]
-    # 1 has a graph of its own, and without dynamic=True so has the first size seen.
+    # Size 1 has a separate graph and, without dynamic=True, so has the first size.
     compiled = compiles_as_aot_eager(model, calls, most=(2 if train else 1) * 3, **settings)
     for make in calls[::9]:
         torch.testing.assert_close(compiled(*make()), model(*make()))
@@ -196,7 +196,7 @@ def test_concatenation_of_two_pieces_that_vary():
 
 @pytest.mark.parametrize("buckets", [{}, {"x[0]": [8], "y[0]": [8]}], ids=["plain", "one bucket"])
 def test_sizes_in_one_bucket_are_not_equal(buckets):
-    """5 and 7 round up to 8 both; adding them is an error as in eager, whether or not the graph has seen equal sizes."""
+    """Both 5 and 7 are rounded up to 8; adding them is an error as in eager, whether or not the graph was compiled for equal sizes."""
 
     def function(x, y):
         return x + y

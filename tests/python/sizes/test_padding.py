@@ -1,4 +1,4 @@
-"""The options `padding` and `poison`: what the report says, what is left alone, and that a violation is found."""
+"""The options `padding` and `poison`: the report, calls that are not padded, and detection of violations."""
 
 import json
 
@@ -46,7 +46,7 @@ def test_what_pads_write_is_counted(reports):
     for n in (5, 16, 9):
         compiled(torch.randn(n, 6), torch.randn(6, 10))
     counted = frit.counts()
-    # Every size to a multiple of 8.
+    # Every size is padded to a multiple of 8.
     logical, padded = (5 + 16 + 9) * 6 + 3 * 6 * 10, (8 + 16 + 16) * 8 + 3 * 8 * 16
     assert (counted["logical_elements"], counted["padded_elements"]) == (logical, padded)
     assert counted["padding_waste_percent"] == round(100 * (1 - logical / padded), 2)
@@ -138,7 +138,7 @@ def test_the_environment_sets_defaults(monkeypatch):
 
 @torch.library.custom_op("frit_test::overrun", mutates_args=())
 def overrun(x: torch.Tensor) -> torch.Tensor:
-    """Writes one element past the end of what it is given."""
+    """Writes one element past the end of its argument."""
     import ctypes
 
     ctypes.c_float.from_address(x.data_ptr() + 4 * x.numel()).value = 1.0
@@ -152,7 +152,7 @@ def _(x):
 
 @torch.library.custom_op("frit_test::scribble", mutates_args=())
 def scribble(x: torch.Tensor) -> torch.Tensor:
-    """Writes to what it says it only reads."""
+    """Writes to an argument that its schema declares as only read."""
     x.numpy()[0] = 7.0
     return x.clone()
 
@@ -178,7 +178,7 @@ def test_a_write_to_an_argument_that_is_only_read_is_named():
 
 
 def test_poison_shows_memory_that_is_read_before_it_is_written():
-    """`empty` is as the allocator left it: under poison nothing of it is zero by luck, and the results of a right program stay."""
+    """`empty` is uninitialised: under poison none of it is zero by chance, and the results of a correct program do not change."""
 
     def function(x):
         return x + 1, x.sum(), torch.cumsum(x, 0)
@@ -189,7 +189,7 @@ def test_poison_shows_memory_that_is_read_before_it_is_written():
 
 
 def test_lanes_of_poison_come_in_turns(tmp_path):
-    """Rows of padding nobody depends on: junk in the compiled graph under poison, zeros without."""
+    """Rows of padding that affect no result: poison in the compiled graph under `poison`, zeros otherwise."""
     compiled = torch.compile(lambda x, w: x @ w, backend="frit", options={**FORCED, "dump_dir": str(tmp_path)})
     compiled(torch.randn(5, 8), torch.randn(8, 8))
     (report,) = tmp_path.glob("*/*-report.json")

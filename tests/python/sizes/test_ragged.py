@@ -1,4 +1,4 @@
-"""Ragged samples: `frit.collate` pads them to buckets, jagged tensors enter as their rows together and offsets, and either compiles once."""
+"""Ragged samples: `frit.collate` pads them to buckets, jagged tensors are passed as concatenated rows and offsets, and either compiles once."""
 
 import collections
 import json
@@ -19,7 +19,7 @@ from frit.sizes.buckets import smallest_bucket
 
 @pytest.fixture
 def compiled_stages():
-    """The stages of the graphs that are compiled in the test, in order."""
+    """Collects the stages of the graphs that are compiled in the test, in order."""
     seen = []
 
     def observe(name, stage, *rest):
@@ -58,7 +58,7 @@ def test_the_longest_sample_decides_without_buckets():
 
 
 def test_the_ramp_is_that_of_the_compiler():
-    """Each size that the compiler's ramp lists is a bucket here, and no size between two of them."""
+    """The buckets are exactly the sizes of the compiler's ramp."""
     x = torch.randn(5, 7)
     torch._dynamo.mark_dynamic(x, 0, min=2, max=300)
     listed = []
@@ -80,7 +80,7 @@ Pair = collections.namedtuple("Pair", "ids label")
 
 
 def test_samples_may_be_nested():
-    """Without anything ragged the batch is default_collate's, in types of containers too; what is no tensor with the dimension is left to it."""
+    """Without ragged tensors the batch equals default_collate's, also in container types; default_collate handles everything but tensors with the dimension."""
     samples = [
         {"pair": Pair(torch.full((4,), k), k), "more": [torch.ones(4, 2), (np.full(4, k, dtype=np.int32), 0.5)], "name": f"sample {k}", "label": torch.tensor(k)}
         for k in range(3)
@@ -162,7 +162,7 @@ def test_arguments_that_make_no_sense_are_refused_at_once(how, said):
 
 
 def test_batches_of_a_data_loader_compile_once(compiled_stages):
-    """The lengths of a batch are those of the list, and results those of the samples alone."""
+    """The lengths of a batch are buckets of the list, and results are those of single samples."""
     torch.manual_seed(1)
     data = [(torch.randn(n, 3), n % 2) for n in torch.randint(1, 30, (24,)).tolist()]
 
@@ -193,7 +193,7 @@ BATCHES = [[2, 4, 3], [3, 5, 2], [7, 8, 2], [6, 6, 4, 9], [2, 12, 1, 4], [5, 6],
 
 
 def jagged(lengths, width=5, **bounds):
-    """A jagged tensor and its rows together, which are differentiated."""
+    """Returns a jagged tensor and its concatenated rows, which require gradients."""
     values = torch.randn(sum(lengths), width, requires_grad=True)
     offsets = torch.tensor([0, *torch.tensor(lengths).cumsum(0)])
     return torch.nested.nested_tensor_from_jagged(values, offsets, **bounds), values
@@ -227,7 +227,7 @@ def result_and_gradient(function, x, values):
 
 @pytest.mark.parametrize("name", JAGGED)
 def test_jagged_batches_compile_once(name, compiled_stages):
-    """One forward and one backward graph for every number of samples and of rows, no Python step, and eager's results."""
+    """One forward and one backward graph for all numbers of samples and of rows, without Python steps, with eager's results."""
     function, left = JAGGED[name]
     run = torch.compile(function, backend="frit", dynamic=True, fullgraph=True)
     for lengths in BATCHES:
@@ -244,7 +244,7 @@ def test_jagged_batches_compile_once(name, compiled_stages):
 
 
 def test_the_second_batch_is_the_last_that_compiles(compiled_stages):
-    """With automatic dynamic shapes: the first graph is of a number of samples, the next for all."""
+    """With automatic dynamic shapes, the first graph is for one number of samples, the next for all."""
     run = torch.compile(lambda x: x.sin(), backend="frit")
     for lengths in [[2, 4, 3], [3, 5], *BATCHES]:
         x, values = jagged(lengths)
@@ -253,8 +253,8 @@ def test_the_second_batch_is_the_last_that_compiles(compiled_stages):
 
 
 def test_known_lengths_of_one_are_a_graph_of_their_own(compiled_stages):
-    """`nested_tensor` also notes the shortest and longest length, as sizes: torch compiles anew where the shortest is one, and frit names it.
-    `nested_tensor_from_jagged` notes none, and takes bounds that hold for all batches."""
+    """`nested_tensor` also stores the shortest and longest length as sizes: torch recompiles if the shortest is one, and frit names this cause.
+    `nested_tensor_from_jagged` stores none, and accepts bounds for all batches."""
 
     def function(x):
         return torch.softmax(x, 1)
@@ -274,14 +274,14 @@ def test_known_lengths_of_one_are_a_graph_of_their_own(compiled_stages):
 
 
 def test_sizes_that_are_equal_by_chance_are_named():
-    """Four offsets of three samples, and rows of four: torch takes both for one size, whatever the backend."""
+    """Three samples have four offsets, and rows have four elements: torch treats both as one size, whatever the backend."""
     shown = frit.explain(lambda x: x.sin(), dynamic=True).over([(jagged(lengths, 4)[0].detach(),) for lengths in ([2, 4, 3], [3, 5])])
     (found,) = shown.recompiles
     assert found.kind == "duck" and "x._values.size()[1] == 1 + x.size()[0] held by chance" in str(found)
 
 
 def test_sizes_of_jagged_tensors_have_names():
-    """The samples, and the rows together; a ragged dimension has no size that could have buckets."""
+    """The number of samples and the number of all rows have names; a ragged dimension has no size that could have buckets."""
 
     def function(x):
         return (x * 2).sin()
@@ -370,13 +370,13 @@ FORMS = {
     "padded": (loss_of_batch, as_batch),
     "jagged": (loss_of_jagged, as_jagged),
 }
-# The loop is unrolled, so that the number of samples is the program's.
+# The loop is unrolled, so the number of samples is a constant of the program.
 SAMPLES = [[2, 5, 3, 4, 2], [4, 4, 4, 4, 4], [7, 2, 2, 1, 1], [1, 3, 5, 16, 9], [9, 8, 12, 1, 6]]
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_the_forms_of_the_box_loss_agree_and_compile_once(form, compiled_stages):
-    """Each form, compiled, gives the loop's loss and gradient of eager."""
+    """Each compiled form gives the loss and gradient of the eager loop."""
     function, make = FORMS[form]
     run = torch.compile(function, backend="frit", dynamic=True, fullgraph=True)
     for lengths in SAMPLES if form == "loop" else [*SAMPLES, [5, 6], [3] * 9]:

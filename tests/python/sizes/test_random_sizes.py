@@ -1,6 +1,6 @@
-"""Random programs over rows that vary, with every library call padded and all memory poisoned, against eager by the rule of fp64.
+"""Random programs over dynamic rows, with every library call padded and all memory poisoned, compared with eager by the fp64 rule.
 
-A few programs, always the same ones, run with the suite; FRIT_RANDOM_PROGRAMS=500 runs as many, others each time.
+A few fixed programs run with the suite; FRIT_RANDOM_PROGRAMS=500 runs 500 new ones.
 """
 
 import os
@@ -42,12 +42,12 @@ BINARY = (
 
 def rows(n):
     torch.manual_seed(n)
-    # Rows that vary, and matrices that do not.
+    # Values with dynamic rows, and matrices with static sizes.
     return [torch.randn(n, 6), torch.randn(n, 10), torch.randn(6, 10) / 3, torch.randn(10, 6) / 3]
 
 
 def step(values, kind, first, second):
-    """One operation on values made before; what does not fit its shapes becomes a product that does."""
+    """Applies one operation to earlier values; if shapes do not fit it, a product that fits."""
     a = values[first % len(values)]
     if kind < 40:
         return UNARY[kind % len(UNARY)](a)
@@ -92,7 +92,7 @@ def test_random_programs(steps, training):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.int64])
 def test_products_of_whole_numbers_are_exact(dtype):
-    """Padding adds zeros and nothing else: where every order of summation gives the same bits, so does the padded call."""
+    """Padding adds only zeros: if every order of summation gives the same bits, so does the padded call."""
 
     def function(x, w, b, y, z):
         h = torch.addmm(b, x, w)

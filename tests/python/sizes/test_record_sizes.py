@@ -1,4 +1,4 @@
-"""Recording the sizes of calls: what is counted, where it is written, and that frit-compile takes it."""
+"""Recording the sizes of calls: the counts, the file, and its use by frit-compile."""
 
 import json
 import os

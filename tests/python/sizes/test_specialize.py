@@ -1,4 +1,4 @@
-"""Policy `specialize`: kernels for single buckets take over in the background, and nobody can see it in a result."""
+"""Policy `specialize`: kernels for single buckets are compiled in the background, and do not change results."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def same_bits(a, b):
 
 
 def with_gradients(run, inputs):
-    """Results and gradients of one call."""
+    """Returns results and gradients of one call."""
     leaves = [x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs]
     result = run(*leaves)
     wanted = [x for x in leaves if x.requires_grad]
@@ -42,8 +42,8 @@ def plain(run, inputs):
     return run(*inputs)
 
 
-# Buckets that end where a sum of so few terms is not taken apart: 4096 and 8192 elements for rows, 32 and 1024 steps for columns, 32768
-# for whole tensors. Kernels for such a bucket alone would add in another order.
+# The buckets end at sizes up to which sums are not split: 4096 and 8192 elements for rows, 32 and 1024 steps for columns, 32768 for whole
+# tensors. Kernels that know the bucket's limit could add in another order.
 PROGRAMS = {
     "row sums": (lambda x: x.sum(-1), lambda n: (torch.randn(3, n),), "x[1]", [[8, 40], [1024, 4096], [4096, 8192], [16384, 40000]]),
     "softmax": (lambda x: torch.softmax(x * 2, -1), lambda n: (torch.randn(5, n),), "x[1]", [[8, 40], [2048, 4096], [4096, 8192], [16000, 20000]]),
@@ -57,7 +57,7 @@ PROGRAMS = {
         "x[1]",
         [[16, 48]],
     ),
-    # Channels-last in both, and for the backward.
+    # Channels-last in both graphs, and for the backward.
     "images": (
         lambda x: F.max_pool2d(F.conv2d(torch.sin(x), torch.linspace(-1, 1, 54).view(3, 2, 3, 3)), 2).exp(),
         lambda n: (torch.randn(n, 2, 6, 7),),
@@ -69,7 +69,7 @@ PROGRAMS = {
 
 
 def sizes_of(low, high):
-    """Every size of a small bucket; of a large one its ends and what lies about powers of two."""
+    """Returns every size of a small bucket; for a large one its ends and sizes around powers of two."""
     if high - low <= 64:
         return range(low + 1, high + 1)
     near = {low + 1, high, (low + high) // 2} | {(1 << k) + d for k in range(20) for d in (-1, 0, 1)}
@@ -157,7 +157,7 @@ def test_a_bucket_that_comes_back_gets_kernels_and_others_do_not():
     assert frit.wait_for_background(60)
     counted = frit.counts()
     assert counted["specialized_buckets"] == 2 and counted["specialized_calls"] == 2 and counted["specialized_kernels"] == 2
-    # What ran is counted as one, whoever ran it.
+    # Calls are counted together, whichever executable ran them.
     assert counted["calls"] == 6 and counted["bucket_hits"] >= 6
     assert counted["buckets"]["x[0]"] == {"hits": 6, "misses": 0, "logical": 48, "padded": 64, "waste_percent": 25.0}
     assert torch._dynamo.utils.counters["frit"]["specialized_calls"] == 2
@@ -192,7 +192,7 @@ def test_at_most_64_sets_of_kernels():
 
 
 class Broken:
-    """The native library, whose compiler does not work."""
+    """The native library with a compiler that fails."""
 
     def __init__(self, native):
         self._native = native
@@ -327,7 +327,7 @@ def test_kernels_of_buckets_come_from_the_disk(monkeypatch, tmp_path):
     call(run, 7)
     assert tally["cache_hits"] == 1 and frit.counts()["specialized_calls"] == 1
     monkeypatch.setattr("frit.native.compiler", lambda: native)
-    # A graph from the cache is compiled for further buckets: its text is kept beside it.
+    # A graph from the cache can be compiled for further buckets, because its text is stored with it.
     call(run, 10, 11)
     assert frit.wait_for_background(60)
     call(run, 12)

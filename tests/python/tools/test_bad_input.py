@@ -1,7 +1,7 @@
-"""What is wrong with an input is said in one line that names the place and the way out; nothing crashes, no half file stays.
+"""Errors of an input are one line that names the location and the remedy; nothing crashes, and no partial file remains.
 
-Damaged files are tried by the hundred in one child process each, so that a crash is seen as one and costs
-the tests nothing else.
+Each test of damaged files tries hundreds of them in one child process, so that a crash is noticed and does not end
+the other tests.
 """
 
 import json
@@ -25,21 +25,21 @@ COMPILER = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "fri
 
 
 def failure(function, *inputs, **settings):
-    """The line a user reads."""
+    """Returns the error message of a user's call."""
     with pytest.raises(Exception) as caught:
         torch.compile(function, backend="frit", **settings)(*inputs)
     lines = [line for line in str(caught.value).split("\n") if line and not line.startswith("backend='frit'")]
     return lines[0]
 
 
-# -- tensors frit has no place for -----------------------------------------------------------------
+# -- tensors that frit does not support ------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "dtype", [torch.complex64, torch.complex128, torch.float8_e4m3fn, torch.float8_e5m2, torch.uint16, torch.uint32], ids=str
 )
 def test_types_without_kernels_are_left_to_aten(dtype):
-    """They are stored, passed and cast; what is computed on them is ATen's."""
+    """They are stored, passed and cast; ATen computes with them."""
     x = torch.tensor([1.0, 2.0, 3.5]).to(dtype)
     compiled = torch.compile(lambda x: ((x.to(torch.complex64) * 2).real, x.clone()), backend="frit", fullgraph=True)
     doubled, same = compiled(x)
@@ -49,13 +49,13 @@ def test_types_without_kernels_are_left_to_aten(dtype):
 
 @pytest.mark.parametrize("dtype", [torch.float8_e8m0fnu, torch.bits8], ids=str)
 def test_graphs_of_types_a_plan_cannot_hold_run_as_they_are(dtype, lenient):
-    """What becomes of values inside of a graph is held by test_inexpressible.py."""
+    """As arguments; test_inexpressible.py tests such values inside of a graph."""
     x = torch.ones(4, dtype=torch.uint8).view(dtype)
     assert torch.compile(lambda x: x.view(torch.uint8) + 1, backend="frit")(x).tolist() == [2] * 4
 
 
 def test_quantised_and_sparse_arguments_run():
-    """Dynamo leaves what it cannot trace to eager."""
+    """Dynamo runs what it cannot trace in eager mode."""
     x = torch.randn(4, 4)
     for odd in (x.to_sparse(), x.to_sparse_csr(), torch.quantize_per_tensor(x, 0.1, 0, torch.qint8)):
         dense = odd.dequantize() if odd.is_quantized else odd.to_dense()
@@ -101,7 +101,7 @@ def test_what_no_step_can_make_is_named():
 
 @pytest.fixture
 def executable(monkeypatch):
-    """A compiled (x + y) * n over x of (s, 3), y of (3,), n an int."""
+    """Returns a compiled (x + y) * n over x of (s, 3), y of (3,), n an int."""
     seen = []
     build = backend.build
 
@@ -150,7 +150,7 @@ def test_arguments_that_do_not_fit_are_named(executable):
 
 
 def in_a_child(code, *arguments):
-    """Runs Python that prints what it tried; a crash is a failure with the last line it printed."""
+    """Runs Python code that prints each try; a crash is a failure with the last printed line."""
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, timeout=300
     )
@@ -159,7 +159,7 @@ def in_a_child(code, *arguments):
 
 
 def test_damaged_artifacts_are_refused(tmp_path):
-    """Cut at 120 places, a byte changed at 400: always an ArtifactError of one line, never a crash, never a run."""
+    """Truncates at 120 positions and changes a byte at 400: always an ArtifactError of one line, never a crash or a run."""
     captured = capture(_traced(lambda x: (torch.softmax(x, -1) + x.sum(), torch.sort(x).values)))
     result = compiler().compile(captured.json, json.dumps({**options.resolve(), "name": "whole"}))
     (tmp_path / "a.frit").write_bytes(result.artifact)
@@ -225,7 +225,7 @@ def program_json():
 
 
 def test_damaged_programs_are_refused(program_json, tmp_path):
-    """Text cut or changed, values of the tree replaced: an error of the compiler or, where the change is harmless, a result."""
+    """Truncates or changes the text, or replaces values: the result is an error of the compiler or, if the change is harmless, an artifact."""
     (tmp_path / "p.json").write_text(program_json)
     out = in_a_child(
         """
@@ -309,7 +309,7 @@ def exported(tmp_path_factory):
 
 
 def test_damaged_archives_leave_no_file(exported, tmp_path):
-    """Cut or changed anywhere: one line and no output, or an artifact where the damage is in what nobody reads."""
+    """Truncates or changes archives: the result is one line and no output, or an artifact if the damage is in unused bytes."""
     whole = exported.read_bytes()
     random.seed(2)
     cases = [whole[:cut] for cut in [0, 10, len(whole) // 2, len(whole) - 1]]

@@ -1,4 +1,4 @@
-"""The command line of frit-compile: which model of an archive, what it says, where it writes, and how it ends."""
+"""The command line of frit-compile: the choice of a model, messages, output files, and exit statuses."""
 
 import hashlib
 import json
@@ -153,7 +153,7 @@ def test_values_after_the_flag_and_levels(archives, tmp_path):
 
 
 class Mixed(nn.Module):
-    """Row, column and full reductions, half types and indices: what kernels of different widths share out differently."""
+    """Row, column and full reductions, half types and indices, whose kernels depend on the vector width."""
 
     def forward(self, x, i):
         half = (x * 1e-39).to(torch.bfloat16) + x.to(torch.float16)
@@ -170,7 +170,7 @@ def test_images_for_several_cpus_in_one_file(tmp_path):
     torch.export.save(torch.export.export(Mixed(), (x, i)), tmp_path / "m.pt2")
     cpus = ("x86-64-v3", "sapphirerapids", "x86-64-v4", "x86-64-v3,+avx512f")
     both = compiled_for(tmp_path / "m.pt2", tmp_path / "both.frit", *cpus)
-    # The best first, in whatever order they were asked for.
+    # The best is first, whatever the order of the arguments.
     assert both == compiled_for(tmp_path / "m.pt2", tmp_path / "other.frit", *reversed(cpus), "avx2,fma")
     results = loaded(tmp_path / "both.frit")(x, i)
     compiled_for(tmp_path / "m.pt2", tmp_path / "v3.frit", "avx2,fma")
@@ -185,18 +185,18 @@ def test_a_feature_is_recorded_and_looked_for(archives, tmp_path):
     for cpu, recorded in (("x86-64-v3,+avx512fp16,+gfni", (b"avx512fp16", b"gfni")), ("x86-64-v3,+clwb,+avx512bf16", ())):
         artifact = compiled_for(one, tmp_path / "m.frit", cpu)
         assert [name for name in (b"avx512fp16", b"gfni", b"clwb", b"avx512bf16") if name in artifact] == list(recorded)
-    # A machine without a feature is told which: here one that no machine has, under a digest that fits.
+    # The error names the missing feature: here one that no machine has, with a valid digest.
     artifact = compiled_for(one, tmp_path / "m.frit", "x86-64-v3,+gfni").replace(b"gfni", b"gfn9")
     with pytest.raises(frit.errors.ArtifactError, match=r"cannot run the artifact's code \(x86-64-v3,\+gfn9: it lacks gfn9\)"):
         frit.load(with_digest(artifact, tmp_path / "patched.frit"))
-    # The next image is chosen where there is one.
+    # The next image is chosen if there is one.
     artifact = compiled_for(one, tmp_path / "m.frit", "x86-64-v3,+gfni", "x86-64-v3").replace(b"gfni", b"gfn9")
     x = torch.randn(4, 4)
     torch.testing.assert_close(frit.load(with_digest(artifact, tmp_path / "patched.frit"))(x), Scaled(2.0)(x))
 
 
 def with_digest(artifact, path):
-    """Written under the digest that fits (docs/Artifact.md)."""
+    """Writes an artifact with a valid digest (docs/Artifact.md)."""
     body = int.from_bytes(artifact[16:24], "little")
     zeroed = artifact[:40] + bytes(32) + artifact[72 : 128 + body]
     path.write_bytes(artifact[:40] + hashlib.sha256(zeroed).digest() + artifact[72:])
@@ -224,6 +224,6 @@ def test_stages_of_an_archive(archives, tmp_path):
     run(archives / "one.pt2", "-o", tmp_path / "m.frit", f"--dump={folder}", "--target=cpu", "--target=sm_90")
     names = sorted(path.name for path in (folder / "main").iterdir() if path.is_file())
     assert [name.split("-")[0] for name in names] == [f"{number:02}" for number in range(1, len(names) + 1)]
-    # Each stage with IR can be taken up again.
+    # Compilation can continue from each stage with IR.
     for name in ("02-imported.mlir", "06-cpu-outlined.mlir"):
         run(folder / "main" / name, "-o", tmp_path / "again.frit")

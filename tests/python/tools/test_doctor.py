@@ -1,4 +1,4 @@
-"""`frit doctor` says what it finds and what to do; `frit --version` is one line."""
+"""`frit doctor` reports its findings with remedies; `frit --version` is one line."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""The C++ API as its users meet it: frit installed, the programs of examples/ built with their own CMakeLists, run on compiled models."""
+"""The C++ API as users have it: frit is installed, and the programs of examples/ are built with their CMakeLists and run on compiled models."""
 
 import os
 import re
@@ -15,7 +15,7 @@ BUILD = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build"))
 
 
 def run(*command, **more):
-    """In an environment without Python's and torch's paths: what is found is found by what was built."""
+    """Runs a command without Python's and torch's paths, so that libraries are found only by the build's settings."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
     return subprocess.run([str(word) for word in command], capture_output=True, text=True, env=clean, **more)
 
@@ -63,7 +63,7 @@ def flat(*results):
 
 
 class Normalised(nn.Module):
-    """Two results, weights and a constant; nothing that needs a library."""
+    """A model with two results, weights and a constant, and without library calls."""
 
     def __init__(self):
         super().__init__()

@@ -1,4 +1,4 @@
-"""frit-run on artifacts written by hand: arrays in and out, numbers, and one line for whatever is wrong."""
+"""frit-run on artifacts written by hand: arrays, numbers, and one line for each error."""
 import os
 import subprocess
 

@@ -1,4 +1,4 @@
-"""frit inspect, frit bench and frit report on files of frit-compile, and what frit-compile can compile for."""
+"""frit inspect, frit bench and frit report on files of frit-compile, and the targets of frit-compile."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Every program of docs/Integrations.md runs, each in a process of its own, as a user would run it."""
+"""Every program of docs/Integrations.md runs, each in a separate process, as a user would run it."""
 
 import os
 import re

@@ -1,6 +1,6 @@
-"""The programs of the user's pages run, and what a page names exists.
+"""The programs of the user's pages run, and every file that a page names exists.
 
-All blocks of a page run in order in one process. A comment `<!-- python ... -->`, which no reader sees, sets up what the blocks take for granted.
+All blocks of a page run in order in one process. A hidden comment `<!-- python ... -->` defines names that the blocks need.
 """
 
 import os
@@ -62,7 +62,7 @@ def test_the_site_has_every_page():
 def test_what_a_page_names_exists(path):
     text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.M | re.S)
     named = set(re.findall(r"`((?:docs|tests|scripts|python|benchmarks|examples|compiler|runtime|passes|codegen|kernel|import|ir)/[\w./-]*\w)`", text))
-    # The pages on contributing follow commits, whose files may have moved since; Name and name stand for any.
+    # The pages on contributing follow commits, whose files may have moved since; Name and name are placeholders.
     checked = {name for name in named if name.startswith("docs/") or "Contribute" not in path.parts and Path(name).stem not in ("Name", "name")}
     wrong = {name for name in checked if not (ROOT / name).exists() and not (ROOT / "python" / name).exists()}
     assert not wrong, wrong
@@ -72,7 +72,7 @@ def test_what_a_page_names_exists(path):
 
 @pytest.fixture
 def hooks(monkeypatch):
-    """scripts/docs_hooks.py, with a stand-in for mkdocs, which is in an environment of its own."""
+    """Loads scripts/docs_hooks.py with a fake of mkdocs, which is in a separate environment."""
     names = ("mkdocs", "mkdocs.structure", "mkdocs.structure.files")
     for name in names:
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))

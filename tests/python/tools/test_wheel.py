@@ -1,4 +1,4 @@
-"""The installed package: a wheel of what is built, in an environment of its own that sees this one's torch."""
+"""The installed package: a wheel of the build, in a separate environment that shares this one's torch."""
 
 import json
 import os
@@ -21,7 +21,7 @@ BUILD = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build"))
 
 
 def outcome(*command, **more):
-    """In an environment that knows nothing of the source tree."""
+    """Runs a command in an environment without the source tree."""
     clean = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "LD_LIBRARY_PATH")}
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, env=clean, **more)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -39,7 +39,7 @@ def packages_of(scripts):
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """The `bin` of a fresh virtual environment with the wheel in it."""
+    """Returns the `bin` of a fresh virtual environment with the installed wheel."""
     folder = tmp_path_factory.mktemp("wheel")
     run(ROOT / "scripts/wheel", "--build", BUILD, "--out", folder / "dist", cwd=folder)
     (wheel,) = (folder / "dist").glob("frit-*.whl")
@@ -89,12 +89,12 @@ torch.testing.assert_close(frit.load("m.frit")(x), expected)
     run(installed / "frit-compile", "m.pt2", "-o", "m.frit", cwd=tmp_path)
     run(installed / "frit-run", "m.frit", "--input=@x.npy", "--output=@y.npy", cwd=tmp_path)
     run(installed / "python", "-c", check, cwd=tmp_path)
-    # Of torch it takes the libraries, of this environment or an outer one.
+    # It uses torch's libraries, from this environment or an outer one.
     libraries = Path(torch.__file__).parent / "lib"
     words = [installed / "frit-run-torch", "m.frit", "--input=@x.npy", "--expected-output=@expected.npy"]
     run("env", f"LD_LIBRARY_PATH={libraries}", *words, cwd=tmp_path)
     assert "usage: frit-compile" in run(installed / "frit-compile", "--help")
-    # The schema, the style and the script of pages are in the package.
+    # The package contains the schema, and the style and script of pages.
     assert "kernel frit_" in run(installed / "frit", "inspect", "m.frit", cwd=tmp_path)
     assert run(installed / "frit", "report", "m.frit", cwd=tmp_path) == "m.html\n" and "<style>" in (tmp_path / "m.html").read_text()
 

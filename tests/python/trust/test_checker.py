@@ -1,4 +1,4 @@
-"""The checker fails when it should: one planted difference per rule."""
+"""The checker detects one planted difference for each rule."""
 
 import checker
 import pytest
@@ -69,7 +69,7 @@ def test_copies_keep_strides_offsets_and_sharing():
 
 
 def test_doubles_beside_them_do_not_say_how_exact_floats_are():
-    """What eager's fp32 errs by is its own, whatever else the program computes in fp64."""
+    """Eager's fp32 error is measured by itself, whatever else the program computes in fp64."""
     x = torch.rand(5, 67) + 0.5
     inputs = (x, x.double())
 
@@ -82,7 +82,7 @@ def test_doubles_beside_them_do_not_say_how_exact_floats_are():
 
 
 def test_a_mean_of_large_numbers_that_cancel_may_err_as_sums_do():
-    """Eager adds up in fp64 here; a sum in fp32 errs by roundings of what it adds, however small the mean."""
+    """Eager adds in fp64 here; the error of a sum in fp32 is relative to its terms, however small the mean."""
     x = torch.cat([torch.full((50,), 1000.0), torch.full((50,), -1000.0)]) + torch.linspace(-1, 1, 100)
     expected = checker.run(lambda x: x.mean(), [x], 0)
     reference = checker.run(lambda x: x.mean(), checker.widened([x]), 0)
@@ -92,7 +92,7 @@ def test_a_mean_of_large_numbers_that_cancel_may_err_as_sums_do():
 
 
 def test_a_program_that_names_its_type_has_a_reference():
-    """It refuses operands of fp64; in the reference its type is fp64 as well."""
+    """It refuses fp64 operands, so in the reference its named type becomes fp64 too."""
 
     def function(x):
         return x.cumprod_(0, dtype=torch.float16)
@@ -103,7 +103,7 @@ def test_a_program_that_names_its_type_has_a_reference():
 
 
 def test_an_infinity_of_the_reference_is_no_nan():
-    """Eager has a NaN where a step overflowed; the result itself overflows to an infinity."""
+    """Eager has a NaN because a step overflowed; the reference overflows to an infinity."""
     nan, reference = torch.tensor([float("nan")], dtype=torch.float16), torch.tensor([-7e4], dtype=torch.float64)
     checker.compare_outcomes(outcome(torch.full_like(nan, -torch.inf)), outcome(nan), outcome(reference))
     expect_failure(outcome(torch.full_like(nan, torch.inf)), outcome(nan), outcome(reference), "infinity")

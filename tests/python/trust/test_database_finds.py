@@ -1,4 +1,4 @@
-"""The smallest programs of what the sweep over torch's operators found (`scripts/operator-sweep`)."""
+"""Minimal programs for the findings of the sweep over torch's operators (`scripts/operator-sweep`)."""
 
 import checker
 import pytest
@@ -9,7 +9,7 @@ aten = torch.ops.aten
 
 
 def gradients(function, *inputs):
-    """Results and gradients, each result weighted."""
+    """Returns results, and gradients of their weighted sum."""
     results = function(*inputs)
     results = results if isinstance(results, (tuple, list)) else [results]
     weights = [torch.arange(float(x.numel())).view(x.shape).to(x.dtype) * (i + 1) for i, x in enumerate(results)]
@@ -18,7 +18,7 @@ def gradients(function, *inputs):
 
 @pytest.mark.parametrize("function", [lambda x: x.unbind(0), lambda x: x.split(1), lambda x: (x[0], x[0]), lambda x: (x[0] + 1, x[1] + 1)])
 def test_equal_results_are_tensors_of_their_own(function):
-    """The rows of an expanded tensor lie at one place; torch.autograd tells them apart by the objects."""
+    """The rows of an expanded tensor share an address; torch.autograd distinguishes the tensor objects."""
     x = torch.randn(1, 2, 3).expand(3, 2, 3).requires_grad_()
     expected = gradients(function, x)
     compiled = torch.compile(function, backend="frit")
@@ -88,7 +88,7 @@ def test_a_sixth_of_single_precision_in_double_precision():
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_lazy_views_of_arguments_stay_lazy(dynamic):
-    """AOTAutograd makes results that are views of arguments again; where sizes vary it asks the result how."""
+    """AOTAutograd recreates results that are views of arguments; with dynamic sizes it reads the result's metadata."""
 
     def function(z, w):
         first, second = z.chunk(2, 0)
@@ -107,7 +107,7 @@ def test_lazy_views_of_arguments_stay_lazy(dynamic):
 
 @pytest.mark.parametrize("dynamic", [None, True])
 def test_kernels_of_no_elements_read_nothing(dynamic):
-    """Of what is empty there is no first element, and no divisor to look at."""
+    """An empty tensor has no first element, and no divisor to check."""
     programs = [
         lambda x: torch.kron(x, torch.ones(2, dtype=x.dtype)),
         lambda x: (x + 1).take_along_dim(torch.zeros_like(x, dtype=torch.int64), 0),
@@ -121,7 +121,7 @@ def test_kernels_of_no_elements_read_nothing(dynamic):
 
 @pytest.mark.parametrize("dtype", [torch.uint8, torch.complex64])
 def test_pieces_whose_places_the_values_of_a_tensor_say(dtype):
-    """Slices define their own sizes and offsets, and lie where they do with lazy bits, too."""
+    """The sizes and offsets of slices depend on data, also with lazy bits."""
 
     def function(x, places):
         return torch.tensor_split(x, places, 0)
@@ -138,7 +138,7 @@ def test_pieces_whose_places_the_values_of_a_tensor_say(dtype):
 
 
 def test_new_memory_is_filled_where_torch_fills_it():
-    """With deterministic algorithms: floats with NaN, integers with the largest. Dynamo compiles again where that changes."""
+    """With deterministic algorithms, floats are filled with NaN and integers with the largest value. Dynamo recompiles if the setting changes."""
 
     def function(x):
         return torch.empty(3), torch.empty_like(x, dtype=torch.int32), x.new_empty(2, 2) + 1, torch.empty(2, dtype=torch.bool), x.new_empty_strided((2, 2), (1, 2))
@@ -170,7 +170,7 @@ LAZY = {
 @pytest.mark.parametrize("name", LAZY)
 @pytest.mark.parametrize("grad", [False, True])
 def test_equal_values_with_and_without_a_lazy_bit(name, grad):
-    """Equal values are one value to the compiler. Whether a tensor is conjugated lazily, and in whose memory it lies, belongs to each result."""
+    """Equal values are one value for the compiler, but lazy bits and storage are properties of each result."""
     for z in (torch.randn(3, 3, dtype=torch.complex64), torch.randn(3, 3, dtype=torch.complex64).conj()):
         checker.check(LAZY[name], z.requires_grad_(grad), compare="exact")
 
@@ -192,7 +192,7 @@ def test_a_view_of_sizes_that_have_the_right_product_by_the_programs_word(functi
 
 @pytest.mark.parametrize("grad", [False, True])
 def test_views_of_a_result_whose_strides_have_a_maximum(grad):
-    """torch writes max(n, 1) into the strides of a result where it cannot prove that a size n is positive."""
+    """torch uses max(n, 1) in the strides of a result if it cannot prove that a size n is positive."""
 
     def program(x):
         total = x.reshape(12, 2, 2).sum([1], keepdim=True)

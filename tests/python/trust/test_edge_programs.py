@@ -1,4 +1,4 @@
-"""Operators at the edges where their rules decide (`edge_programs`). `scripts/mutants` says what of the rules these programs hold."""
+"""Operators at edge cases of their rules (`edge_programs`). `scripts/mutants` measures which mistakes these programs find."""
 
 import mutants
 import pytest

@@ -1,4 +1,4 @@
-"""Calls leave nothing behind: a short run of each program within the limits of `growth.py`. `scripts/growth` is the long one."""
+"""Calls do not leak: a short run of each program is within the limits of `growth.py`. `scripts/growth` does the long run."""
 
 import growth
 import pytest

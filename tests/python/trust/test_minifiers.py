@@ -13,7 +13,7 @@ from frit.replay.program import load
 
 @pytest.fixture
 def minify(tmp_path, monkeypatch):
-    """Sets the switches, with torch's folder for what they write in the test's own."""
+    """Sets the switches, with torch's output folder inside of the test's."""
 
     def switch(after, level):
         patch = torch._dynamo.config.patch(repro_after=after, repro_level=level, debug_dir_root=str(tmp_path))

@@ -1,4 +1,4 @@
-"""A rule with a mistake fails its check, and a rule without one passes (`scripts/mutants` runs all)."""
+"""A rule with a planted mistake fails its check, and one without passes (`scripts/mutants` runs all)."""
 
 import mutants
 import pytest

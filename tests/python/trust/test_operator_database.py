@@ -1,4 +1,4 @@
-"""A part of `scripts/operator-sweep`, another one for each commit: FRIT_OPERATOR_SEED draws the same again, FRIT_OPERATOR_TASKS says how many graphs.
+"""A part of `scripts/operator-sweep`, which depends on the commit: FRIT_OPERATOR_SEED repeats a draw, and FRIT_OPERATOR_TASKS is the number of graphs.
 """
 
 import os
@@ -22,7 +22,7 @@ def worker():
 
 
 class _Worker(operator_sweep.Worker):
-    """`dying` cases kill the process, together with others and by themselves."""
+    """A worker in which `dying` cases kill the process, together with others and by themselves."""
 
     dying, survives = (), ("aot_eager",)
 
@@ -33,14 +33,14 @@ class _Worker(operator_sweep.Worker):
 
 
 def commit():
-    """What names the tree: a commit, or nothing where it is none."""
+    """Returns the commit of the tree, or nothing outside of git."""
     found = subprocess.run(["git", "rev-parse", "HEAD"], cwd=os.path.dirname(__file__), capture_output=True, text=True)
     return found.stdout.strip()
 
 
 @pytest.mark.parametrize("share", range(SHARES))
 def test_operators_drawn_by_the_commit(share, worker):
-    """Of each the samples that the ledger has."""
+    """Runs the samples of the ledger for each operator."""
     seed = os.environ.get("FRIT_OPERATOR_SEED") or commit()
     drawn = operator_database.drawn(seed, int(os.environ.get("FRIT_OPERATOR_TASKS", 60)))
     failures, judged = [], 0
@@ -69,7 +69,7 @@ def test_a_process_that_dies_under_aot_eager_too_is_an_exception(worker):
 
 @pytest.mark.parametrize("what", ["value", "type", "stride", "offset", "alias", "write", "error", "gradient"])
 def test_what_is_wrong_is_a_failure(what):
-    """A backend with one mistake in each of the things that are compared."""
+    """A backend with one mistake in each property that is compared."""
 
     def wrong(results, arguments):
         first = results[0].detach()

@@ -1,4 +1,4 @@
-"""Each class of silent errors has a mistake on purpose that its tests find: the ledger of `scripts/planted`, and some of it for real."""
+"""Each class of silent errors has a planted mistake that its tests find: checks the ledger of `scripts/planted`, and runs a part of it."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import sys
 import pytest
 import silent_classes
 
-#: Part of the compiler and of Python, and one that the compiler's own checks refuse.
+#: Mistakes in the compiler and in Python, and one that the compiler's own checks refuse.
 CHEAP = {
     6: "test_silent_classes_integers.py::test_class_06_float_floor_division_and_remainder",
     15: "test_silent_classes_integers.py::test_class_15_fp8_casts_are_left_to_aten",
@@ -33,7 +33,7 @@ def test_a_mistake_is_caught(number):
 
 
 def test_what_is_compiled_with_a_mistake_says_so():
-    """The report, the log, and the identity that is in every key of a cache."""
+    """In the report, in the log, and in the identity, which is part of every cache key."""
     program = (
         "import torch, frit\nfrom frit import _C, backend\n"
         "seen = []\nbackend._OBSERVERS.append(lambda *what: seen.append(what[3]))\n"

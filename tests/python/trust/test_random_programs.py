@@ -1,5 +1,5 @@
-"""150 random programs against eager; `scripts/random-programs` runs many more. With FRIT_RANDOM_SEED hypothesis draws 150 others, and a test that
-fails prints the smallest program that it finds, as a script."""
+"""Compares 150 random programs with eager; `scripts/random-programs` runs many more. With FRIT_RANDOM_SEED hypothesis draws 150 others, and a failing
+test prints the smallest program that it finds, as a script."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SETTINGS = settings(
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Many small programs: threads cost more than they gain."""
+    """Uses one thread, since threads do not pay off for small programs."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -27,7 +27,7 @@ def one_thread():
 
 @pytest.mark.parametrize("part", range(6))
 def test_random_programs(part, lenient):
-    """The first 150 of `scripts/random-programs`, which shrinks what one of them finds."""
+    """The first 150 programs of `scripts/random-programs`, which can shrink a failing one."""
     for number in range(25 * part, 25 * part + 25):
         program = generate(Choices(random.Random(number)), mode_of(number))
         found = outcome(program)
@@ -49,7 +49,7 @@ def test_drawn_programs(part, mode, count, lenient):
 
 
 def by_hand(lines, results=("v0",), inputs=("data((n, 4), torch.float32, 0)", "data((n, 4), torch.float32, 1)"), **more):
-    """A program of lines that assign v0, v1 ... or write to what stands first."""
+    """Makes a program of lines that assign v0, v1 ... or write to their first operand."""
     given = tuple(Input(f"a{i}", text) for i, text in enumerate(inputs))
     steps = []
     for line, kind, grade in lines:
@@ -61,7 +61,7 @@ def by_hand(lines, results=("v0",), inputs=("data((n, 4), torch.float32, 0)", "d
 
 
 def altering(change):
-    """A backend that runs the graph as it is and then changes its results."""
+    """Returns a backend that runs the graph uncompiled and then changes its results."""
 
     def backend(gm, inputs):
         def run(*arguments):
@@ -95,7 +95,7 @@ LAST_BIT = 2**-23
     ],
 )
 def test_what_differs_is_seen(program, change, kind):
-    """Rounding of another order is no difference; everything else is."""
+    """Rounding in another order is not a difference; everything else is."""
     found = outcome(program, altering(change))
     assert found.kind == kind, found
 
@@ -126,7 +126,7 @@ HALVES_INSIDE = by_hand(
     ],
 )
 def test_what_eager_may_do_is_no_difference(program, change, kind):
-    """Tensors without elements lie in any storage, casts that change nothing in fp64 are copies there, too, and halves inside of a step round as halves."""
+    """Empty tensors may have any storage, casts that change nothing in fp64 are copies there too, and halves inside of a step round as halves."""
     found = outcome(program, altering(change))
     assert found.kind == kind, found
 
@@ -141,7 +141,7 @@ def test_a_write_that_is_lost_is_seen():
 
 
 def test_a_find_is_shrunk():
-    """Of eight steps the one that the backend gets wrong is left."""
+    """Of eight steps, only the one that the backend gets wrong remains."""
     lines = [
         ("v0 = a0 + 1", "pure", "exact"), ("v1 = a1 * 2", "pure", "exact"), ("v2 = v0.t()", "view", "bits"),
         ("v3 = v2.flip(0)", "pure", "bits"),
@@ -158,7 +158,7 @@ def test_a_find_is_shrunk():
 
 
 def test_a_program_is_data():
-    """It can be written down, read again, and printed as a script that runs."""
+    """It can be written, read again, and printed as a script that runs."""
     program = generate(Choices(random.Random(3)))
     assert Program.from_json(json.loads(json.dumps(program.to_json()))) == program
     compile(program.snippet(), "snippet", "exec")

@@ -1,4 +1,4 @@
-"""Folders with a repro.py: what leaves one, that it shows the failure again, and what does not go into it."""
+"""Folders with a repro.py: which failures leave one, that it reproduces the failure, and what it must not contain."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ SUPPORT = os.path.dirname(os.path.abspath(planted.__file__))
 
 
 def run(script, *before):
-    """(exit status, what it said) of a script in a process of its own."""
+    """Runs a script in a separate process, and returns (exit status, output)."""
     done = subprocess.run([sys.executable, *before, script], capture_output=True, text=True, cwd=SUPPORT)
     return done.returncode, done.stdout + done.stderr
 
@@ -84,7 +84,7 @@ def test_a_graph_that_runs_as_it_was_traced_leaves_one(tmp_path, lenient):
 
 
 def test_a_refused_call_leaves_one_and_goes_on(tmp_path):
-    """What an executable does with a call that it was not compiled for is asked after the folder is written."""
+    """The fallback of an executable runs after the folder is written."""
     gm = torch.fx.symbolic_trace(lambda x: torch.ops.aten.add.Tensor(x, 1))
     for node in gm.graph.nodes:
         node.meta["val"] = torch.rand(3)
@@ -190,7 +190,7 @@ def test_bisect_blames_no_pass_whose_absence_fails(tmp_path, monkeypatch, fails)
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_bisect_names_the_layouts(tmp_path, monkeypatch, dynamic):
-    """The mistake is there only in graphs that the layout pass changes, so the smallest has the convolution that works channels-last."""
+    """The mistake occurs only in graphs that the layout pass changes, so the smallest graph has the channels-last convolution."""
     planted.install("sin.default", "cos.default", where=planted.is_relaid, setattr=monkeypatch.setattr)
 
     def function(x, w, v):
@@ -212,7 +212,7 @@ def test_bisect_names_the_layouts(tmp_path, monkeypatch, dynamic):
 
 
 def test_bisect_runs_scripts(tmp_path):
-    """One that is right, one that is wrong, one that fails by itself."""
+    """A correct script, a wrong one, and one that fails by itself."""
     script = tmp_path / "program.py"
     script.write_text(
         f"""
@@ -229,6 +229,6 @@ torch.compile(lambda x: x.sin() + 1, backend="frit")(torch.rand(3))
     said = []
     assert bisect.of_script(str(script), ["right"], 1, str(tmp_path / "right"), said.append) == 0
     assert bisect.of_script(str(script), ["fails"], 1, str(tmp_path / "fails"), said.append) == 2
-    # The mistake is planted in the script's process alone, so alone the graph is right.
+    # The mistake is planted only in the script's process, so the graph by itself is correct.
     assert bisect.of_script(str(script), ["wrong"], 1, str(tmp_path / "wrong"), said.append) == 0
     assert "no difference in the first 1 calls" in said[0] and "ended with status 1" in said[1] and "agrees with ATen" in said[2]

@@ -1,4 +1,4 @@
-"""Classes of silent errors, part one: integers, types, rounding. One test a class; the number is the class's."""
+"""Classes of silent errors, part one: integers, types, rounding. Names of tests contain the number of the class."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ HALVES = (torch.bfloat16, torch.float16)
 
 
 def both(function, *inputs, **settings):
-    """Static and dynamic shapes."""
+    """Checks with static and dynamic shapes."""
     for dynamic in (False, True):
         torch.compiler.reset()
         checker.check(function, *inputs, dynamic=dynamic, **settings)
@@ -47,7 +47,7 @@ def _division_table(dtype):
     limits = torch.iinfo(dtype)
     edges = [limits.min, -1, 0, 1, limits.max, 7, -7, 3] if limits.min < 0 else [0, 1, limits.max, 7, 3]
     pairs = [(a, b) for a, b in itertools.product(edges, edges) if b != 0]
-    # INT_MIN / -1 is undefined in eager's C++ for the wide types; only survival is asked for there.
+    # INT_MIN / -1 is undefined in eager's C++ for the wide types; it only must not crash.
     safe = [(a, b) for a, b in pairs if not (a == limits.min and b == -1 and limits.min < 0)]
     return pairs, safe
 
@@ -89,7 +89,7 @@ def test_class_05_division_of_the_minimum(dtype):
 
 def test_class_06_float_floor_division_and_remainder():
     values = [1.0, 0.1, 6.0, 0.2, -1.0, math.inf, -math.inf, 0.0, -0.0, math.nan, 7.5, -7.5, 3.0, 1e-30, 5e30]
-    # Without quotients beyond f32: there eager's vector loop says NaN and its scalar loop the exact remainder.
+    # No quotients beyond f32: for those, eager's vector loop gives NaN and its scalar loop the exact remainder.
     pairs = [(a, b) for a, b in itertools.product(values, values) if not (abs(a) == 5e30 and abs(b) == 1e-30)]
     x, y = (torch.tensor(column) for column in zip(*pairs))
 
@@ -99,7 +99,7 @@ def test_class_06_float_floor_division_and_remainder():
     for dtype in (torch.float32, torch.float64):
         both(function, x.to(dtype), y.to(dtype), compare="exact")
 
-    # The half types round each step: 1 / 0.1 is 10 then, and its floor 9.
+    # The half types round each step: 1 / 0.1 is then 10, and its floor division 9.
     def quotients(x, y):
         return x // y, torch.div(x, y, rounding_mode="trunc"), x // 0.1
 
@@ -124,7 +124,7 @@ def test_class_07_signs_of_zero():
             torch.round(x),
             torch.trunc(x) * 1,
             torch.nn.functional.elu(torch.ceil(x)),
-            torch.maximum(x * 0, x * 0) * 1,  # of 0.0 and -0.0 eager's own loops disagree: see test_operators
+            torch.maximum(x * 0, x * 0) * 1,  # eager's loops disagree on 0.0 and -0.0: see test_operators
             torch.sum(-torch.zeros(3) + x[1]),
         )
 
@@ -211,7 +211,7 @@ def test_class_11_rounding_before_comparison():
         counts, _ = torch.compile(function, backend="frit", dynamic=dynamic)(x)
         assert (counts >= 1).all()
 
-    # The largest is a result, which is rounded, and what it is compared with is not.
+    # The largest value is a result, and is rounded; the values that are compared with it must be too.
     def with_largest(x):
         scaled = x / 3
         each, most = scaled.amax(-1, keepdim=True), scaled.amax()

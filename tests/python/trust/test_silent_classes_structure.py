@@ -1,4 +1,4 @@
-"""Classes of silent errors, part two: shapes, strides, aliasing, order, growth. One test a class; the number is the class's."""
+"""Classes of silent errors, part two: shapes, strides, aliasing, order, growth. Names of tests contain the number of the class."""
 
 import checker
 import pytest
@@ -10,14 +10,14 @@ from frit import backend
 
 
 def both(function, *inputs, **settings):
-    """Static and dynamic shapes."""
+    """Checks with static and dynamic shapes."""
     for dynamic in (False, True):
         torch.compiler.reset()
         checker.check(function, *inputs, dynamic=dynamic, **settings)
 
 
 def test_class_01_offsets_beyond_32_bits():
-    """An expanded operand reaches element 2^31 + 63 of the domain without the memory for it."""
+    """An expanded operand has a domain beyond element 2^31 + 63 without the memory for it."""
     base = torch.zeros(2**31 + 64, dtype=torch.uint8)
     base[-64:] = torch.arange(64, dtype=torch.uint8)
 
@@ -154,7 +154,7 @@ def test_class_22_as_strided_on_relaid_tensors():
 
     checker.check(function, x)
 
-    # What eager keeps of the order of dims, a compiler need not.
+    # A compiler need not preserve eager's order of dims.
     def turned(x):
         return (x * 2).as_strided((3, 4), (1, 15), 2) + 1, (x + 1).relu().as_strided((2, 5), (60, 3))
 
@@ -245,7 +245,7 @@ def test_class_26_reused_buffers():
     both(function, torch.randn(7, 33))
     both(function, torch.randn(7, 33).bfloat16())
 
-    # A value that is read again after others of its size were made.
+    # A value that is read again after other values of its size were computed.
     def kept(x):
         first = x.sin()
         part = first - first.sum(0)
@@ -279,7 +279,7 @@ INDEXED = {
 
 @pytest.mark.parametrize("name", INDEXED)
 def test_class_28_indices_out_of_range(name):
-    """Accepted and refused as in eager, with eager's type and words, and nothing read out of bounds."""
+    """Indices are accepted or refused as in eager, with eager's exception type and message, and nothing is read out of bounds."""
     function, table = INDEXED[name], torch.randn(3, 7) if "1" in name or name in ("scatter", "nll_loss", "cross_entropy") else torch.randn(7, 5)
     for bad in ([0, 7, 1], [2, -8, 0], [1 << 40, 0, 0], [-1, 0, 6]):
         for half in (False, True):
@@ -307,8 +307,8 @@ def test_class_29_specialisation_does_not_outlive_its_guard():
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 @pytest.mark.parametrize("poison", [float("nan"), 3e38, -3e38], ids=str)
 def test_class_30_what_lies_beside_a_tensor_is_never_seen(poison, dtype):
-    """Inputs lie inside storage full of poison, at sizes around the widths of vectors and tiles: no lane beyond the logical size
-    may reach a result."""
+    """Inputs are inside of storage full of poison, at sizes around the widths of vectors and tiles: no lane beyond the logical size
+    may affect a result."""
 
     def function(x, y):
         masked = x.masked_fill(y > 1, -1.0)
@@ -376,7 +376,7 @@ def test_class_33_complex_values_are_left_to_aten():
 
     both(function, torch.randn(4, 16))
 
-    # Results that share memory and are conjugated or negated lazily.
+    # Results that share memory and are lazily conjugated or negated.
     def lazy(x):
         z = torch.fft.fft(x)
         return z, z.conj(), z.mT.conj()

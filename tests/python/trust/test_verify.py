@@ -1,4 +1,4 @@
-"""`options={"verify": N}`: what differs from ATen is said, what does not is not; mistakes are planted in the captured text."""
+"""`options={"verify": N}` reports differences from ATen, and nothing else; mistakes are planted in the captured text."""
 
 import re
 
@@ -115,7 +115,7 @@ def halves(x):
 
 
 def rounded_choices(x):
-    """Which elements are chosen hangs on roundings."""
+    """The chosen elements depend on roundings."""
     y = x / x.sum()
     return (y > y.mean()).int(), y.sort().indices, (y * 1000).round()
 
@@ -199,7 +199,7 @@ def test_memory_that_is_shared_or_is_not():
 
 @pytest.mark.parametrize("scale, is_right", [(1e-7, True), (3e-5, False)])
 def test_sums_are_held_to_what_roundings_allow(scale, is_right):
-    """A thousandfold the error of a sum is none of rounding."""
+    """An error of a thousand times that of a sum is not due to rounding."""
     from torch.fx.experimental.proxy_tensor import make_fx
 
     x = torch.rand(64, 64)

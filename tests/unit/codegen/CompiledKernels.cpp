@@ -1,4 +1,4 @@
-// What a process keeps of the kernels it compiled: bounded, the latest used, for any thread.
+// The cache of compiled kernels of a process: bounded, least recently used, thread-safe.
 #include "codegen/CompiledKernels.h"
 #include "tests/unit/codegen/ScheduleGpuKernels.h"
 
@@ -85,7 +85,7 @@ TEST(CompiledKernels, ManyThreadsFindWhatWasAdded) {
   EXPECT_GT(found, 0u);
 }
 
-/// `count` kernels of growing size; `extra` goes to each operation.
+/// `count` kernels of growing size; `extra` is appended to each operation.
 static std::string kernelsText(unsigned count, StringRef extra = "") {
   std::string text;
   for (unsigned number = 0; number < count; ++number) {
@@ -106,7 +106,7 @@ static std::string kernelsText(unsigned count, StringRef extra = "") {
 }
 
 namespace {
-/// A module in a context of its own, as threads have them.
+/// A module in a separate context, as in another thread.
 struct Source {
   explicit Source(const std::string &text) : context(MLIRContext::Threading::DISABLED) {
     context.loadDialect<FritDialect, arith::ArithDialect, tensor::TensorDialect>();
@@ -160,8 +160,7 @@ TEST(CompiledGpuKernels, AreTheSameTextAloneAndBesideOthers) {
   EXPECT_NE(all.find(alone.substr(alone.find("\n.visible .entry"))), std::string::npos);
 }
 
-/// A result that may overwrite an operand is written by other code than one with storage of its
-/// own.
+/// A result that may overwrite an operand needs other code than one with separate storage.
 TEST(CompiledGpuKernels, SharedStorageMakesAnotherKernel) {
   auto graph = [](StringRef buffers) {
     return kernelsText(1) +

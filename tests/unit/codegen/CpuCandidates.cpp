@@ -1,4 +1,4 @@
-// Every candidate of the CPU schedules that have several: another code, the same results.
+// Every candidate of the CPU schedules that have several has different code and the same results.
 #include "passes/schedule/CpuSchedule.h"
 #include "tests/unit/codegen/CpuKernelRunner.h"
 
@@ -15,7 +15,7 @@ using namespace mlir::frit::test;
 namespace {
 struct Case {
   const char *name;
-  /// One kernel of tensors of f32.
+  /// One kernel of f32 tensors.
   const char *text;
   std::vector<int64_t> operands;
   int64_t result;

@@ -9,12 +9,12 @@
 
 #include <random>
 
-/// Compiles one textual frit.kernel to an image, maps it as the runtime would and
-/// calls it over a partition of its units, so that tests compare numbers.
+/// Compiles one textual frit.kernel to an image, maps it like the runtime, and calls it over
+/// a partition of its units, so that tests can compare results.
 namespace mlir::frit::test {
 
-/// Gives every kernel its schedule for a CPU of this level, as the compiler does. `choices`: as the
-/// pass takes them.
+/// Assigns every kernel its schedule for a CPU of this level, like the compiler. `choices` is the
+/// option of the pass.
 LogicalResult scheduleCpuKernels(ModuleOp module, CpuLevel level, StringRef choices = "");
 class CpuKernelRunner {
 public:
@@ -22,7 +22,7 @@ public:
   ~CpuKernelRunner();
 
   bool isValid() const { return base != nullptr; }
-  /// `pointers`: operands, then results. Splits the units of each launch in `parts`.
+  /// `pointers`: operands, then results. Splits the units of each launch into `parts`.
   int32_t run(std::vector<void *> pointers, std::vector<int64_t> ints = {},
               std::vector<double> floats = {}, int64_t parts = 3);
 
@@ -41,7 +41,7 @@ std::vector<CpuLevel> getLevels();
 /// Sizes around vector edges.
 inline const int64_t kSizes[] = {0, 1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65, 130, 257};
 
-/// Values of both signs, some zero, NaN or infinite if `special`.
+/// Values of both signs; with `special` some are zero, NaN or infinite.
 std::vector<float> makeFloats(int64_t count, unsigned seed, bool special = false);
 
 void expectNear(float expected, float actual, float tolerance, int64_t at);

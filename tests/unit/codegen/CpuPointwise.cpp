@@ -101,8 +101,8 @@ TEST(CpuPointwise, PadSliceFlipConcat) {
 }
 
 TEST(CpuPointwise, StackedPieces) {
-  // Both along the innermost dim, and one behind the other where the second piece starts at any
-  // address.
+  // Both pieces along the innermost dim, and along the outer dim, where the second piece starts at
+  // any address.
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(
       frit.kernel @k(%x: tensor<?xf32, #frit.dims<[p0]>>)
@@ -123,7 +123,7 @@ TEST(CpuPointwise, StackedPieces) {
                            level);
     ASSERT_TRUE(kernel.isValid());
     std::vector<int64_t> sizes(std::begin(kSizes), std::end(kSizes));
-    sizes.push_back((3 << 20) + 5); // streamed past the caches
+    sizes.push_back((3 << 20) + 5); // stored past the caches
     for (int64_t n : sizes) {
       auto x = makeFloats(n, 1);
       std::vector<float> s(2 * n + 1, 77), c(2 * n + 1, 77);
@@ -223,7 +223,7 @@ TEST(CpuPointwise, DivisionBySharedDivisorsRoundsAsDivisionDoes) {
       })",
                            level);
     ASSERT_TRUE(kernel.isValid());
-    // A vector of each magnitude, so that each has one by itself, then all kinds in one.
+    // A vector for each magnitude alone, then vectors with all of them.
     std::vector<float> x;
     auto mantissas = makeFloats(64, 5);
     for (int exponent = -149; exponent < 128; exponent += 3) {
@@ -252,8 +252,7 @@ TEST(CpuPointwise, DivisionBySharedDivisorsRoundsAsDivisionDoes) {
   }
 }
 
-// Two bytes an element: there is neither a gather nor a scatter for them, and an odd address is as
-// good as any.
+// Two bytes per element: there are neither gathers nor scatters for them, and addresses may be odd.
 TEST(CpuPointwise, NarrowElementsAcrossTheLanes) {
   for (CpuLevel level : getLevels()) {
     for (int64_t members : {3, 5}) {
@@ -380,8 +379,8 @@ TEST(CpuPointwise, GatherRaisesOnBadIndex) {
   }
 }
 
-// Units are counted from the one a call begins with: rows of two dims, in stretches, wherever the
-// work is parted.
+// Units are counted from the first one of a call: rows of two dims, in stretches, wherever the work
+// is split.
 TEST(CpuPointwise, UnitsOfUnknownSizesBeginAnywhere) {
   for (CpuLevel level : getLevels()) {
     CpuKernelRunner kernel(R"(

@@ -41,7 +41,7 @@ TEST(CpuReductions, SoftmaxOfRows) {
           %y = arith.divf %e, %tb : $F
           frit.yield %y : $F
         })");
-      if (bounded) { // a bounded row is kept in scratch
+      if (bounded) { // a bounded row is stored in scratch
         text.replace(text.find("\"p1\", min = 0"), 13, "\"p1\", min = 0, max = 1000");
       }
       CpuKernelRunner kernel(text, level);
@@ -73,8 +73,8 @@ TEST(CpuReductions, SoftmaxOfRows) {
   }
 }
 
-// Exponentials of rows that fit are kept, of longer ones computed again: to the same bits, whatever
-// was known before.
+// Exponentials of rows that fit are stored, and those of longer rows are computed again: the bits
+// are the same, whether sizes are known or not.
 TEST(CpuReductions, SoftmaxOfKeptAndLongerRows) {
   for (CpuLevel level : getLevels()) {
     std::string text = expand(R"(
@@ -347,7 +347,7 @@ TEST(CpuReductions, PairwiseDistance) {
           std::vector<float> z(n * m + 1, 77), w = z;
           EXPECT_EQ(any.run({x.data(), y.data(), z.data()}, {n, m, k}), 0);
           EXPECT_EQ(fixed.run({x.data(), y.data(), w.data()}, {n, m, k}), 0);
-          // What is known of the sizes does not change a bit.
+          // The bits do not depend on whether sizes are known.
           EXPECT_EQ(z, w) << n << ' ' << m << ' ' << k;
           for (int64_t i = 0; i < n * m; ++i) {
             double sum = 0;
@@ -394,7 +394,7 @@ TEST(CpuReductions, PairwiseDistanceOfHalves) {
   }
 }
 
-// Accumulators of every kind wait between stretches.
+// Accumulators of every kind are stored between stretches.
 TEST(CpuReductions, StatesOfPairsInStretches) {
   for (CpuLevel level : getLevels()) {
     std::string text = expand(R"(
@@ -421,7 +421,7 @@ TEST(CpuReductions, StatesOfPairsInStretches) {
       for (int64_t m : {1, 16, 35}) {
         int64_t n = 7;
         auto x = makeFloats(k * n, 1), y = makeFloats(k * m, 2);
-        x[0] = 1000; // a pair whose greatest difference comes first
+        x[0] = 1000; // a pair whose largest difference comes first
         std::vector<int64_t> where(n * m), count(n * m);
         std::vector<uint8_t> all(n * m, 77);
         EXPECT_EQ(

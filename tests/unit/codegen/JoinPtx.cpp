@@ -1,4 +1,4 @@
-// The texts of kernels as the text of a graph.
+// Joins the PTX of kernels to the PTX of a graph.
 #include "codegen/gpu/ptx/JoinPtx.h"
 
 #include <gtest/gtest.h>
@@ -44,8 +44,8 @@ TEST(JoinPtx, TheHighestVersionAndEachDeclarationOnce) {
                 "\n// frit: another kernel\n\n.visible .entry c()\n{\n\tret;\n}\n");
 }
 
-/// What a module has beside its entries stands behind its mark; in front of the first are
-/// declarations alone.
+/// Everything else in a kernel's module follows its mark; before the first mark there are only
+/// declarations.
 TEST(JoinPtx, EachKernelStandsBehindAMarkWithAllThatIsItsOwn) {
   std::string joined, debug = "\t.file\t1 \"model.py\"\n",
                       table = ".global .align 4 .b8 a_table[4] = {1, 2, 3, 4};\n";

@@ -1,5 +1,5 @@
-// The variants of a kernel on a GPU: for aligned pointers and for any pointers. Cold code is a text
-// of its own.
+// The variants of a kernel on a GPU: for aligned pointers and for any pointers. Cold code is a
+// separate text.
 #include "codegen/Codegen.h"
 #include "ir/FritOps.h"
 #include "tests/unit/codegen/ScheduleGpuKernels.h"
@@ -107,12 +107,12 @@ TEST(KernelVariants, LaunchesThatSeeNoTensorAreShared) {
 }
 
 TEST(KernelVariants, SizesThatDecideStayInTheKernel) {
-  // Vectors as long as a row is a multiple of them: one way, with both inside.
+  // Vectors if the row length is a multiple of them: one variant with both paths.
   PtxImages images = compile(rowSums("p1"), {90});
   EXPECT_TRUE(images.kernels.at(0).variants.empty());
   ASSERT_EQ(images.texts.size(), 1u);
   EXPECT_TRUE(StringRef(images.texts[0].ptx).contains("ld.global.nc.v4.b32"));
-  // Of known lengths one that never is.
+  // A known length that is not a multiple.
   images = compile(rowSums("1023"), {90});
   EXPECT_TRUE(images.kernels.at(0).variants.empty());
   EXPECT_FALSE(StringRef(images.texts.at(0).ptx).contains("v4.b32"));

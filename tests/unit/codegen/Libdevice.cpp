@@ -1,4 +1,4 @@
-// What kernels take of the device math library.
+// The functions of the device math library that kernels use.
 #include "codegen/gpu/ptx/Libdevice.h"
 
 #include "llvm/Bitcode/BitcodeReader.h"

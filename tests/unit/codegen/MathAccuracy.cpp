@@ -1,6 +1,6 @@
-// Holds every f32 function to docs/generated/math-accuracy.md: the sweep here is a part of
-// the one that made the table, so that no error beyond the table is a rounding of chance.
-// With FRIT_WRITE_MATH_TABLE=<path> the whole sweep runs and writes the table.
+// Compares every f32 function with docs/generated/math-accuracy.md. The sweep here is a part of
+// the one that made the table, so any larger error is a regression. With
+// FRIT_WRITE_MATH_TABLE=<path> the whole sweep runs and writes the table.
 #include "tests/unit/codegen/CpuKernelRunner.h"
 
 #include <cmath>
@@ -14,7 +14,7 @@ using namespace mlir::frit::test;
 
 namespace {
 
-/// Mantissas of each exponent and sign: those of the test are every 64th of the table's.
+/// The number of mantissas for each exponent and sign, in the table and in the test.
 constexpr uint32_t kDense = 2048, kSparse = 64;
 
 struct Function {
@@ -64,7 +64,7 @@ float fromBits(uint32_t bits) {
   return value;
 }
 
-/// All exponents and signs, and what is special.
+/// Makes arguments with all exponents and signs, and special values.
 void makeArguments(bool binary, bool dense, std::vector<float> &x, std::vector<float> &y) {
   auto put = [&](float a, float b) {
     x.push_back(a);
@@ -113,7 +113,7 @@ void compare(Worst &worst, const Function &function, float x, float y, float act
     return std::isnan(expected) == std::isnan(actual) ? void() : fail();
   }
   if (std::isinf(expected) || std::isinf(actual)) {
-    // One step before infinity is as close as any other two neighbours.
+    // The largest float and infinity count as neighbours.
     bool near = std::abs(exact) >= 0x1.fffff8p127 && std::abs(actual) >= 0x1.fffff8p127f;
     return expected == actual || (near && std::signbit(expected) == std::signbit(actual)) ? void()
                                                                                           : fail();

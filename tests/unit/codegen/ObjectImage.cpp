@@ -1,4 +1,4 @@
-// Images stand alone: what they would need of the process is refused by name.
+// Images are self-contained: a reference to a symbol of the process is refused by name.
 #include "codegen/cpu/ObjectImage.h"
 #include "codegen/cpu/LowerToLlvm.h"
 
@@ -43,7 +43,7 @@ TEST(ObjectImage, CallsOutsideAreRefusedByName) {
 
 TEST(ObjectImage, LibraryFunctionsThatAppearByThemselvesAreRefused) {
   KernelCode image;
-  // A remainder of floats has no instruction: it would be fmodf.
+  // There is no instruction for a remainder of floats: it would call fmodf.
   std::string message = compile(R"(
     func.func @k(%x: f32, %y: f32) -> f32 {
       %0 = arith.remf %x, %y : f32

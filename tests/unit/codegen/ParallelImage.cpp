@@ -1,4 +1,4 @@
-// Kernels become machine code on several threads at a time, of which the image tells nothing.
+// Kernels are compiled on several threads, and the image does not depend on their number.
 #include "codegen/Codegen.h"
 #include "codegen/cpu/LowerToLlvm.h"
 #include "ir/FritOps.h"
@@ -15,8 +15,7 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Kernels of growing size, so that some share a part of the image and others have one of their
-/// own.
+/// Kernels of growing size, so that some share a part of the image and others have a separate one.
 static std::string kernels(unsigned count) {
   std::string text;
   for (unsigned number = 0; number < count; ++number) {
@@ -36,7 +35,7 @@ static std::string kernels(unsigned count) {
   return text;
 }
 
-/// The image as `threads` threads make it; 0 leaves it to the generator.
+/// The image made by `threads` threads; 0: the generator's default.
 static CpuImage generate(const std::string &text, unsigned threads) {
   DialectRegistry registry;
   registry.insert<FritDialect, tensor::TensorDialect, math::MathDialect>();
@@ -89,7 +88,7 @@ TEST(ParallelImage, KernelsCompiledBeforeAreTakenAsTheyAre) {
   mlir::frit::forgetKernels();
   std::string first;
   for (unsigned round = 0; round < 3; ++round) {
-    // Every round in a context of its own, as threads have them.
+    // Each round has a new context, as in separate threads.
     MLIRContext context(registry, MLIRContext::Threading::DISABLED);
     context.loadAllAvailableDialects();
     auto module = parseSourceString<ModuleOp>(kernels(4), &context);

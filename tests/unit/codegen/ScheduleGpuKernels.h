@@ -6,7 +6,7 @@
 
 namespace mlir::frit::test {
 
-/// Gives each kernel of a module without graphs its GPU schedule.
+/// Assigns each kernel of a module without graphs its GPU schedule.
 inline LogicalResult scheduleGpuKernels(ModuleOp module) {
   PassManager passes(module.getContext());
   passes.addPass(createScheduleGpuKernelsPass());

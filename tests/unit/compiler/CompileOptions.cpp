@@ -1,4 +1,4 @@
-// Options arrive as JSON from Python and as flags from the tools; both end in the same checks.
+// Options are JSON from Python, and flags of the tools; both have the same checks.
 
 #include "compiler/Compiler.h"
 
@@ -22,7 +22,7 @@ TEST(CompileOptions, ReadsWhatPythonWrites) {
   EXPECT_EQ(options.targets, (std::vector<std::string>{"cpu", "sm_90"}));
 }
 
-/// What is wrong with options that were fine before.
+/// The error of these options, which would otherwise be valid.
 std::string wrong(const char *json) {
   CompileOptions options;
   return readOptions(json, options);

@@ -1,4 +1,4 @@
-// CPUs as users name them, and that the compiler, the runtime and LLVM mean the same by a name.
+// Parses the names of CPUs, and checks that the compiler, the runtime and LLVM agree on names.
 
 #include "codegen/Codegen.h"
 #include "runtime/artifact/HostFeatures.h"
@@ -28,14 +28,14 @@ TEST(CpuTargets, LevelsFeaturesAndNamesOfCpus) {
   EXPECT_EQ(read("x86-64-v3"), "x86-64-v3");
   EXPECT_EQ(read("x86-64-v4"), "x86-64-v4");
   EXPECT_EQ(read("host"), CpuTarget::host().text());
-  // Features alone add to the least there is; what is part of it, or of use to no kernel, is no
-  // difference.
+  // Features alone are added to the lowest level; those that it has, or that no kernel uses, are
+  // dropped.
   EXPECT_EQ(read("avx2,fma"), "x86-64-v3");
   EXPECT_EQ(read("+avx2,+aes,+clwb"), "x86-64-v3");
   EXPECT_EQ(read("avx512f"), "x86-64-v3,+avx512f");
   EXPECT_EQ(read("x86-64-v3,+gfni,+avx512vbmi2,avx512f"),
             "x86-64-v3,+avx512bw,+avx512f,+avx512vbmi2,+gfni");
-  // In whatever order, what makes up a level is the level.
+  // The features of a level, in any order, become the level.
   EXPECT_EQ(read("x86-64-v3,+avx512vl,+avx512dq,+avx512cd,+avx512bw"), "x86-64-v4");
   EXPECT_EQ(read("x86-64-v4,-avx512dq"), "x86-64-v3,+avx512bw,+avx512cd,+avx512f,+avx512vl");
   EXPECT_EQ(read("x86-64-v4,-avx512f"), "x86-64-v3");
@@ -91,7 +91,7 @@ TEST(CpuTargets, WhateverLlvmKnowsTheRuntimeCanCheck) {
     EXPECT_TRUE(llvm::all_of(target.features, isChecked)) << target.text();
   }
   EXPECT_GT(usable, 20u);
-  // A level is what LLVM says it is, of what kernels can use.
+  // The features of a level are LLVM's, restricted to those that kernels use.
   for (llvm::StringRef level : {"x86-64-v3", "x86-64-v4"}) {
     llvm::SmallVector<llvm::StringRef> names;
     llvm::X86::getFeaturesForCPU(level, names);

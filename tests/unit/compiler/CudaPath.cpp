@@ -1,7 +1,6 @@
-// What the compiler writes for a GPU, through the CUDA executor, with a driver that runs a launch
-// in the emulation: parameters arrive in the order and of the types the PTX declares, grids are the
-// plan's, the workspace is handed from launch to launch, and a 0-d CPU tensor arrives as a number.
-// The results are compared with loops written here.
+// Runs GPU artifacts by the CUDA backend, with a driver that emulates launches: parameters have the
+// order and types that the PTX declares, grids are the plan's, launches share the workspace, and a
+// 0-d CPU tensor is passed as a number. Results are compared with loops written here.
 
 #include "compiler/Compiler.h"
 #include "runtime/cpu/CodeMapping.h"
@@ -23,15 +22,15 @@ using namespace frit;
 
 namespace {
 
-/// The entries of the PTX that was loaded: a letter for each parameter, in order ('p'ointer,
-/// 'i'nteger, 'f'loat).
+/// The entries of the loaded PTX: a letter for each parameter, in order ('p'ointer, 'i'nteger,
+/// 'f'loat).
 struct Device {
   std::map<std::string, std::string> entries;
   std::map<char *, uint64_t> memory;
   std::unique_ptr<CodeMapping> emulation;
   std::vector<std::string> launched;
   std::string error;
-  /// The stream that is captured, and what it got; a CUDA graph is what a capture got.
+  /// The captured stream and its recorded launches, which become a CUDA graph.
   void *captured = nullptr;
   std::vector<std::function<DriverCode()>> recorded;
   unsigned graphLaunches = 0;
@@ -91,7 +90,7 @@ DriverCode launchEmulated(const std::pair<const std::string, std::string> &entry
   return status.isOk() ? 0 : 700;
 }
 
-/// A graph keeps the values that its parameters have now.
+/// Records a launch with copies of its parameters.
 std::function<DriverCode()> recorded(const std::pair<const std::string, std::string> &entry,
                                      const SimtLaunch &shape, void **parameters) {
   std::vector<uint64_t> values;
@@ -157,7 +156,7 @@ DriverTable emulatingDriver() {
   table.cuStreamEndCapture = [](DriverStream, DriverGraph *graph) {
     return device->captured = nullptr, *graph = new FakeGraph(std::move(device->recorded)), 0;
   };
-  // A node is known by its number, from 1 on.
+  // A node is identified by its number, from 1 on.
   table.cuStreamGetCaptureInfo = [](DriverStream, int *status, uint64_t *, DriverGraph *,
                                     const DriverGraphNode **last, size_t *count) {
     static DriverGraphNode node;
@@ -202,8 +201,7 @@ DriverTable emulatingDriver() {
   return table;
 }
 
-/// The host of frit-run, whose memory stands for the device's; tensors of rank 0 among the inputs
-/// lie on the CPU.
+/// The host of frit-run, whose memory represents the device's; inputs of rank 0 are on the CPU.
 class DeviceHost : public TensorHost {
 public:
   explicit DeviceHost(const DecodedPlan &plan)
@@ -274,8 +272,8 @@ HostTensor *newTensor(format::Dtype dtype, std::vector<int64_t> sizes, const voi
   return new HostTensor{std::shared_ptr<char>(memory, std::free), memory, 0, sizes, strides, dtype};
 }
 
-/// y = x * s; its columns summed, and all of it: a kernel of each way to reduce, the last in
-/// several launches.
+/// y = x * s, with the sums of its columns and of all elements: a kernel for each kind of
+/// reduction, the last in several launches.
 constexpr const char *kGraph = R"mlir(
 frit.graph @layer(
     %x: tensor<?x?xf32, #frit.dims<[s0, s1]>> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input",
@@ -305,8 +303,8 @@ frit.graph @layer(
 }
 )mlir";
 
-/// t = sum(y * c * d) with y = x * s, c = sum of y's columns, d = sum of (y * c)'s: one kernel
-/// after the other.
+/// t = sum(y * c * d) with y = x * s, c = sums of y's columns, d = sums of (y * c)'s columns: a
+/// chain of kernels.
 constexpr const char *kChain = R"mlir(
 frit.graph @layer(
     %x: tensor<?x?xf32, #frit.dims<[s0, s1]>> {frit.device = "cuda:0", frit.dtype = #frit.dtype<f32>, frit.kind = "user_input",
@@ -344,7 +342,7 @@ frit.graph @layer(
 }
 )mlir";
 
-/// The memory of graphs lies on the device too.
+/// The memory of graphs is on the device too.
 void *takeBlock(uint64_t bytes) {
   auto *memory = static_cast<char *>(std::aligned_alloc(512, bytes));
   device->memory[memory] = bytes;
@@ -355,7 +353,7 @@ void giveBlock(void *memory) {
   std::free(memory);
 }
 
-/// A graph, compiled, on the emulated device.
+/// A compiled graph on the emulated device.
 struct Compiled {
   explicit Compiled(const char *graph) {
     CompileOptions options;
@@ -384,7 +382,7 @@ struct Compiled {
     return made;
   }
 
-  /// One call, compared with loops; takes x.
+  /// Runs one call, which takes x, and compares it with loops.
   template <typename Run> void check(HostTensor *x, double scale, Run run) {
     int64_t rows = x->sizes[0], columns = x->sizes[1];
     std::vector<float> values(reinterpret_cast<float *>(x->data),
@@ -409,7 +407,7 @@ struct Compiled {
         EXPECT_EQ(at(0, row * columns + column),
                   values[static_cast<size_t>(row * columns + column)] * factor);
       }
-      // Multiples of a half: exact in any order.
+      // Multiples of a half are exact in any order.
       EXPECT_EQ(at(1, column), sum);
       total += sum;
     }
@@ -470,7 +468,7 @@ TEST(CudaPath, CudaGraphsGiveTheBitsOfSingleLaunches) {
   for (auto [rows, columns] : {std::pair<int64_t, int64_t>{64, 40}, {1200, 7}, {64, 40}}) {
     for (int turn = 0; turn < 4; ++turn) {
       std::vector<float> values = ramp(rows * columns, 3 * turn);
-      // Neither numbers nor values are part of what a graph is for.
+      // Neither scalars nor values are part of a graph's key.
       for (double scale : {0.001, 0.002}) {
         float expected = total(compiled.matrix(rows, columns, values), scale, *compiled.executor);
         EXPECT_NE(expected, 0);
@@ -484,7 +482,7 @@ TEST(CudaPath, CudaGraphsGiveTheBitsOfSingleLaunches) {
     ADD_FAILURE() << count << " calls: " << why << ", "
                   << testing::PrintToString(compiled.own.launched);
   }
-  // Two sizes, whatever the number; the first call of each runs without.
+  // Two sizes, whatever the scalar; the first call of each runs without a graph.
   EXPECT_EQ(counters.captures, 2u);
   EXPECT_EQ(counters.replays, compiled.own.graphLaunches);
   EXPECT_EQ(counters.replays, calls - 2);

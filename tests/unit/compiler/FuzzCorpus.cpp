@@ -1,5 +1,4 @@
-// The compiler's fuzz targets over their corpus, as Corpus.cpp of tests/fuzz does for the
-// runtime's.
+// Runs the compiler's fuzz targets over their corpus, like tests/fuzz/Corpus.cpp for the runtime's.
 
 #include "tests/fuzz/CompilerTargets.h"
 

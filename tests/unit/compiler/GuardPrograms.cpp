@@ -1,6 +1,5 @@
 // Assumptions have two forms: attributes, which passes evaluate and simplify, and instructions in a
-// plan, which the executor runs. Random ones over random sizes must say the same, whatever the
-// passes made of them in between.
+// plan, which the executor runs. For random assumptions and sizes, both must give the same result.
 
 #include "compiler/Compiler.h"
 #include "ir/FritOps.h"
@@ -86,7 +85,7 @@ private:
   std::mt19937 random;
 };
 
-/// The artifact of a graph of four integers with these guards, or why there is none.
+/// The artifact of a graph of four integers with these guards, or the error.
 CompileResult compileGuards(const std::vector<AssumptionAttr> &assumptions) {
   std::string text =
       "frit.graph @main(%a: i64, %b: i64, %c: i64, %d: i64) -> i64 attributes {symbols = [";
@@ -105,7 +104,7 @@ CompileResult compileGuards(const std::vector<AssumptionAttr> &assumptions) {
     ir << "\n";
   }
   ir << "frit.return %a : i64\n}\n";
-  // In the place of an operation's own attribute the prefix is left out.
+  // The prefix of an operation's own attribute is omitted.
   for (size_t at; (at = text.find("frit.guard #frit.assume")) != std::string::npos;) {
     text.erase(at + 11, std::string("#frit.assume").size());
   }
@@ -172,7 +171,7 @@ TEST(GuardPrograms, SayWhatTheAttributesSay) {
       }
     }
   }
-  // Neither form may win by saying always the same.
+  // Both outcomes must be frequent.
   EXPECT_GT(ran, 3000);
   EXPECT_GT(broken, 500);
   EXPECT_GT(ran - broken, 500);

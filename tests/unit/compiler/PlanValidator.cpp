@@ -1,4 +1,4 @@
-// Mistakes planted into plans that are right: each must be found. And plans that must pass.
+// Mistakes planted in correct plans must be found, and correct plans must pass.
 
 #include "compiler/PlanValidator.h"
 
@@ -95,9 +95,9 @@ struct Planned {
 #define UNARY "operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]"
 #define SQUARE "tensor<?x?xf32, #frit.dims<[s0, s0]>>"
 
-/// Kernels before and after library calls, a view of a call's result, a result written over an
-/// operand, one kernel with a result in an argument's place and one that is copied into another
-/// argument.
+/// Kernels before and after library calls, a view of a call's result, a result that overwrites an
+/// operand, and one kernel with a result in an argument's storage and one that is copied into
+/// another argument.
 constexpr const char *kProgram =
     "frit.graph @main(%a: " SQUARE ", %b: " SQUARE ", %c: " SQUARE ") -> (" SQUARE ", " SQUARE R"()
     attributes {symbols = [#frit.symbol<"s0", min = 2, hint = 8>],
@@ -140,7 +140,7 @@ TEST(PlanValidator, PassesPlansWithoutReuse) {
 struct Mistake {
   const char *name;
   void (*plant)(Planned &);
-  /// What the refusal speaks of.
+  /// A part of the expected error.
   const char *says;
 };
 
@@ -192,8 +192,7 @@ const Mistake kMistakes[] = {
      "dropped"},
     {"storage is handed on before its last reader",
      [](Planned &p) {
-       // The first product's result takes the place of the sum that is read afterwards: a launch
-       // writes it.
+       // A launch writes the first product's result over the sum, which is read later.
        p.launched(2)[2] = p.launched(1)[2];
      },
      ""},
@@ -211,7 +210,7 @@ const Mistake kMistakes[] = {
      "dropped"},
     {"an argument is written before its last reader",
      [](Planned &p) {
-       // What the third kernel writes into c, the first one writes there already.
+       // The first kernel already writes to c, like the third one.
        uint32_t c = p.launched(2)[2];
        p.launched(0)[2] = c;
      },
@@ -254,7 +253,7 @@ TEST_P(Planted, IsFound) {
   EXPECT_NE(verdict.find(GetParam().says), std::string::npos) << verdict;
 }
 
-/// A kernel reads a result whose size only the call knows.
+/// A kernel reads a result with a data-dependent size.
 constexpr const char *kFound = R"(
 frit.graph @main(%x: tensor<8xi1>) -> (tensor<?x1xi64, #frit.dims<[u0, 1]>>)
     attributes {symbols = [#frit.symbol<"u0", min = 0, unbacked>]} {

@@ -1,5 +1,4 @@
-// The plan of small graphs, step by step: what is allocated, looked at, called and dropped, and
-// when.
+// The plans of small graphs, step by step: allocations, views, calls, and the end of lifetimes.
 
 #include "compiler/Compiler.h"
 #include "runtime/artifact/Artifact.h"
@@ -10,7 +9,7 @@
 namespace frit {
 namespace {
 
-/// Compiles IR to an artifact and keeps it with its first plan.
+/// An artifact compiled from IR, with its first plan.
 struct Compiled {
   explicit Compiled(const char *ir) {
     CompileResult result = compileIr(ir, CompileOptions());
@@ -56,7 +55,8 @@ frit.graph @main(%a: tensor<?xf32, #frit.dims<[s0]>>, %b: tensor<?xf32, #frit.di
 TEST(PlanWriter, CallsInOrderAndEveryTensorDroppedAtItsLastUse) {
   Compiled compiled(kChain);
   ASSERT_EQ(compiled.error, "");
-  // b is never read; sort's positions die at once, a with the call, the sorted values after cumsum.
+  // b is never read; sort's positions are freed at once, a with the call, the sorted values after
+  // cumsum.
   EXPECT_EQ(compiled.steps(), "Free Aten Free Free Aten Free");
   const format::Aten *sort = compiled.plan->steps()->Get(1)->action_as_Aten();
   EXPECT_EQ(sort->name()->str(), "aten::sort");

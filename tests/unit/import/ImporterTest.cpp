@@ -1,6 +1,6 @@
-// Programs from outside are hostile until read: whatever the text, the importer gives a module or
-// exactly one diagnostic of a known kind, and never reads beyond it. Here a small valid program is
-// damaged at random; what is wrong with texts by name is in MalformedPrograms.cpp.
+// Programs are untrusted input: for any text, the importer returns a module or exactly one
+// diagnostic of a known kind, and never reads beyond the text. Here a small valid program is
+// damaged at random; MalformedPrograms.cpp has specific errors.
 #include "tests/unit/import/ProgramText.h"
 
 #include <random>
@@ -43,7 +43,7 @@ TEST_F(Importer, SurvivesDamagedBytes) {
 }
 
 TEST_F(Importer, SurvivesSwappedValues) {
-  // Structure-aware: any value of the text takes the place of any other.
+  // Structure-aware: any value of the text replaces any other.
   std::vector<std::pair<size_t, size_t>> spans;
   StringRef text(valid);
   for (size_t i = 0; i < text.size(); ++i) {

@@ -1,7 +1,7 @@
-// What can be wrong with a program, one test a row of the table "Malformed programs" in
-// tests/README.md (tests/lint/test_malformed_table.py holds that none is missing). Each text gives
-// one short diagnostic that says where, of memory that grows with the text alone; what is odd and
-// yet a program is imported, and is tested here for that.
+// Errors of programs, one test per row of the table "Malformed programs" in tests/README.md
+// (tests/lint/test_malformed_table.py checks that none is missing). Each text gives one short
+// diagnostic with a location, and memory grows only with the text. Unusual texts that are valid
+// programs must be imported.
 #include "tests/unit/import/ProgramText.h"
 
 using namespace mlir;
@@ -21,7 +21,7 @@ protected:
       "\"outputs\":[{\"as_tensor\":{\"name\":\"y\"}}],\"metadata\"";
   static constexpr StringRef kOther = "\"other\",\"arg\":{\"as_tensor\":{\"name\":\"x\"}}";
 
-  /// The program with a node of its own choice before its last, and a tensor `w` like `x`.
+  /// The program with this node before its last, and a tensor `w` like `x`.
   static std::string withNode(StringRef node, StringRef from = "", StringRef to = "",
                               bool behind = false) {
     std::string text = from.empty() ? valid : replaced(from, to);
@@ -128,7 +128,7 @@ TEST_F(Malformed, M06_DuplicateAndEmptyNames) {
   twice.replace(twice.find(spec.str()), spec.size(),
                 "{\"user_input\":{\"arg\":{\"as_sym_int\":{\"as_name\":\"n\"}}}}");
   expect(ErrorKind::Semantic, "input 1: the name 'n' is defined twice", twice);
-  // What a node is called names no value: it is for messages.
+  // The name of a node is only for messages, and does not name a value.
   expectFine(replaced("\"name\":\"y\",\"target\"", "\"name\":\"m\",\"target\""));
 }
 
@@ -180,7 +180,7 @@ TEST_F(Malformed, M09_UnusedAndMissingOutputs) {
                       "\"m\"}},{\"as_none\":true}],"));
   expectReplaced(ErrorKind::Semantic, "the signature has 1 inputs, the graph 2",
                  "{\"user_input\":{\"arg\":{\"as_sym_int\":{\"as_name\":\"n\"}}}},", "");
-  // A name nobody makes costs what its text costs.
+  // An undefined name needs memory only for its text.
   std::string many = valid, meta = tensorText(), tables;
   for (int i = 0; i < 20000; ++i) {
     tables += "\"u" + std::to_string(i) + "\":" + meta + ",";
@@ -288,7 +288,7 @@ TEST_F(Malformed, M14_Dims) {
                  "{\"as_int\":4}]", "{\"as_int\":-9223372036854775808}]");
   expectReplaced(ErrorKind::Limit, "tensor 'x' has more bytes than 64 bits can count",
                  "{\"as_int\":4}]", "{\"as_int\":9223372036854775807}]");
-  // Both tensors empty: a program.
+  // Valid, because both tensors are empty.
   std::string text = valid;
   for (size_t at = 0; (at = text.find("{\"as_int\":4}]", at)) != std::string::npos;) {
     text.replace(at, 13, "{\"as_int\":0}]");
@@ -301,7 +301,7 @@ TEST_F(Malformed, M15_ProductsOverflow) {
                  "{\"as_int\":4}]", "{\"as_int\":4611686018427387904}]");
   expectReplaced(ErrorKind::Limit, "tensor 'x' has more bytes than 64 bits can count", kSizes,
                  "\"sizes\":[{\"as_int\":4294967296},{\"as_int\":4294967296}]");
-  // Nothing is in it, whatever the others say.
+  // The tensor is empty, whatever its other sizes.
   check(replaced(kSizes, "\"sizes\":[{\"as_int\":4611686018427387904},{\"as_int\":0}]"));
   check(replaced(kSymbol, "Mul(Integer(9223372036854775807), Integer(9223372036854775807))"));
 }
@@ -380,8 +380,8 @@ TEST_F(Malformed, M19_UnknownNames) {
   for (StringRef target : {"torch.ops.aten", "torch.ops."}) {
     check(replaced("torch.ops.aten.add.Tensor", target));
   }
-  // An operator no table knows may be one of a library: it is called, and who loads the plan
-  // without it is told.
+  // An unknown operator may belong to a library: it becomes a call, and loading the plan without
+  // the library fails.
   for (StringRef target : {"torch.ops.aten.frobnicate.default", "torch.ops.aten.add.Sensor",
                            "torch.ops.mine.op.default"}) {
     expectFine(replaced("torch.ops.aten.add.Tensor", target));
@@ -400,7 +400,8 @@ TEST_F(Malformed, M20_SymbolsAndConstraints) {
   }
   expectReplaced(ErrorKind::Semantic, "symbol 's0' has the empty range [2, 1]", "\"max_val\":null",
                  "\"max_val\":1");
-  // What sizes cannot say the host computes at the call, where a division by zero raises.
+  // The host computes expressions that sizes cannot express, and a division by zero raises at the
+  // call.
   for (StringRef computed :
        {"FloorDiv(Symbol('s0'), Integer(0))", "Mod(Symbol('s0'), Integer(0))",
         "Pow(Symbol('s0'), Integer(1000000))",
@@ -412,11 +413,11 @@ TEST_F(Malformed, M20_SymbolsAndConstraints) {
                  "StrictLessThan(Symbol('s0'), Integer(2))");
   expectReplaced(ErrorKind::Schema, "expected ',' or ')'", kSymbol, "Add(Symbol('s0')");
   expectReplaced(ErrorKind::Schema, "text after the expression", kSymbol, "Symbol('s0') or 1");
-  // A constraint is a range of numbers: of one symbol in terms of others, or of itself, there is no
-  // way to speak.
+  // A constraint is a range of numbers; it cannot express one symbol in terms of others or of
+  // itself.
   expectReplaced(ErrorKind::Schema, "expected an integer, found a string", "\"max_val\":null",
                  "\"max_val\":\"s1\"");
-  // Two symbols of which each is only bound by an expression of the other.
+  // Two symbols, each bound only by an expression of the other.
   std::string cyclic = valid;
   auto swap = [&](StringRef from, StringRef to) {
     cyclic.replace(cyclic.find(from.str()), from.size(), to.str());
@@ -427,7 +428,7 @@ TEST_F(Malformed, M20_SymbolsAndConstraints) {
        "\"x\":{\"dtype\":7,\"sizes\":[{\"as_expr\":{\"expr_str\":\"Mul(Symbol('s2'), "
        "Symbol('s1'))\"");
   expect(ErrorKind::Unsupported, "is used, but no argument", cyclic);
-  // Sizes that nothing binds.
+  // Unbound sizes.
   expectReplaced(
       ErrorKind::Unsupported, "size symbol 's9' is used, but no argument",
       "\"y\":{\"dtype\":7,\"sizes\":[{\"as_expr\":{\"expr_str\":\"Symbol('s0', integer=True)",
@@ -467,7 +468,7 @@ TEST_F(Malformed, M23_TextsAndNames) {
 }
 
 TEST_F(Malformed, M24_GraphsInGraphs) {
-  // invoke_subgraph(graph, "id", x) whose graph is one more of them.
+  // invoke_subgraph(graph, "id", x) whose graph contains another one.
   auto nested = [&](int depth) {
     std::string inner =
         R"({"name":"r","target":"torch.ops.aten.neg.default","inputs":[{"name":"self","arg":{"as_tensor":{"name":"x"}},"kind":1}],"outputs":[{"as_tensor":{"name":"r"}}],"metadata":{}})";
@@ -506,7 +507,7 @@ TEST_F(Malformed, M25_OutputsThatMutate) {
   expectReplaced(ErrorKind::Semantic, "output 0", spec, mutation("y", "n"));
   expectReplaced(ErrorKind::Semantic, "output 0: it is 'y' in the graph and 'x' in the signature",
                  spec, mutation("x", "x"));
-  // The input itself is a result too: it is returned as it is after the write.
+  // The input itself is a result too, and is returned with its value after the write.
   auto both = [&](StringRef second, StringRef name) {
     std::string text = replaced(spec, mutation("y", "x"));
     StringRef sizeSpec = "{\"user_output\":{\"arg\":{\"as_sym_int\":{\"as_name\":\"m\"}}}}",

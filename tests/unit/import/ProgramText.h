@@ -1,5 +1,5 @@
-// One small valid program, and what the importer says of it and of texts that are no such program:
-// a module, or one bounded diagnostic of a known kind that names a place.
+// A small valid program, and checks of the importer's outcome for it and for malformed texts: a
+// module, or one bounded diagnostic of a known kind that names a location.
 
 #pragma once
 
@@ -33,8 +33,7 @@ inline const char *const valid = R"json({"graph_module":{"graph":{
 "opset_version":{"aten":10},"range_constraints":{"s0":{"min_val":2,"max_val":null}},
 "schema_version":{"major":8,"minor":20},"verifiers":[],"torch_version":"2.13.0","guards_code":[]})json";
 
-/// While it lives the process gets no more than so many further bytes; who asks for more is
-/// aborted, by name of the allocator.
+/// Limits the bytes that the process may allocate during its lifetime; a larger allocation aborts.
 class MemoryCap {
 public:
   explicit MemoryCap(uint64_t bytes) {
@@ -74,7 +73,7 @@ class ProgramText : public testing::Test {
 protected:
   using ErrorKind = exported::ErrorKind;
 
-  /// Memory may grow with the text, and with nothing that the text says.
+  /// Memory may grow with the length of the text, but not with numbers in it.
   static constexpr uint64_t kCapBytes = uint64_t(64) << 20, kCapOfByte = 16;
 
   Outcome run(StringRef json) {
@@ -89,8 +88,7 @@ protected:
     outcome.imported = static_cast<bool>(module);
     return outcome;
   }
-  /// One diagnostic or a module, never both, never neither; the diagnostic is short, of one line,
-  /// and says where.
+  /// Checks for either a module or one diagnostic, which must be one short line with a location.
   Outcome check(StringRef json) {
     Outcome outcome = run(json);
     EXPECT_EQ(outcome.diagnostics, outcome.imported ? 0u : 1u) << outcome.text << "\n"

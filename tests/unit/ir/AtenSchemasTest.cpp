@@ -1,4 +1,4 @@
-// The table is text; these are the forms its lines take.
+// Tests the forms of lines in the text table.
 #include "ir/AtenSchemas.h"
 
 #include "gtest/gtest.h"
@@ -69,7 +69,7 @@ TEST(AtenSchemas, Effects) {
   EXPECT_TRUE(effects("_c10d_functional.all_reduce.default").ordered);
   EXPECT_TRUE(effects("mylib.op.default").ordered);
   EXPECT_FALSE(AtenSchema::lookup("mylib.op.default"));
-  // The ends of the table, and names beyond them.
+  // The first and last entries of the table, and names beyond them.
   EXPECT_TRUE(AtenSchema::lookup("_c10d_functional.all_gather_into_tensor.default"));
   EXPECT_FALSE(AtenSchema::lookup(""));
   EXPECT_FALSE(AtenSchema::lookup("zzz"));

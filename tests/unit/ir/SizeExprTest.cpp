@@ -1,4 +1,4 @@
-// Sizes decide types, indices and guards, so their algebra is checked against arithmetic:
+// Sizes determine types, indices and guards, so their algebra is compared with arithmetic:
 // identities that must be one attribute, and random expressions whose value no construction,
 // substitution or simplification may change.
 #include "ir/SizeExpr.h"
@@ -124,7 +124,7 @@ TEST_F(Sizes, TypesCarryDimsOnlyIfTheyMust) {
   EXPECT_TRUE(type == getTensorType({parse("2 * s0 - s0"), parse("8")}, f32));
 }
 
-/// A random expression as a size and as its value, computed step by step beside it.
+/// A random expression as a size, with its value computed step by step.
 class RandomSizes : public Sizes {
 protected:
   struct Pair {
@@ -187,8 +187,7 @@ protected:
   }
   void expectValue(SizeExpr size, const Pair &pair, StringRef what) {
     auto value = size.evaluate([&](StringRef name) { return lookup(name); });
-    // Terms that cancel may overflow or divide by zero on the way only where the plain form does
-    // too.
+    // Terms that cancel may overflow or divide by zero only if the plain form does too.
     if (pair.value && value) {
       EXPECT_EQ(*value, *pair.value)
           << what.str() << " of " << pair.size.str() << " is " << size.str() << shown();
@@ -222,7 +221,7 @@ TEST_F(RandomSizes, NothingChangesValues) {
       int64_t steps = (max - min) / divisor;
       assignment[name] = min + divisor * static_cast<int64_t>(random() % (steps + 1));
     }
-    // Extents: a symbol or a product; the dims lie inside if the extent is not empty.
+    // Extents are a symbol or a product; dims are in range if the extent is not empty.
     SizeExpr s0 = SizeExpr::symbol(&context, "s0"), s1 = SizeExpr::symbol(&context, "s1");
     SizeExpr extents[] = {s1, random() % 2 ? s0 : s0 * s1};
     bool empty = false;
@@ -236,7 +235,7 @@ TEST_F(RandomSizes, NothingChangesValues) {
     if (empty) {
       continue; // no index exists, so no fact about one holds
     }
-    // Half of the expressions look like index arithmetic, where ranges decide most.
+    // Half of the expressions resemble index arithmetic, which ranges simplify most.
     Pair pair = build(1 + random() % 4);
     if (random() % 2) {
       SizeExpr linear = SizeExpr::dim(&context, 0) * s0 + SizeExpr::dim(&context, 1);
@@ -276,7 +275,7 @@ TEST_F(RandomSizes, NothingChangesValues) {
       break;
     }
   }
-  // The test says something only if it compared much and simplified something.
+  // The test is meaningful only if it compared and simplified many expressions.
   EXPECT_GT(compared, 20000u);
   EXPECT_GT(simplified, 500u);
 }

@@ -37,7 +37,7 @@ std::string analyse(StringRef text, bool joinReads = false, bool splits = false)
 }
 
 TEST(KernelPrograms, ViewsBecomeAddressesAndDimsCollapse) {
-  // A flip, a slice and a reshape that cancels; b is read along the rows.
+  // A flip, a slice and a reshape that cancel; b is read along the rows.
   EXPECT_EQ(analyse(R"(
     frit.kernel @k(%x: tensor<4x6x8xf32>, %b: tensor<4xf32>) -> tensor<4x48xf32> {
       %r = frit.reshape %x : tensor<4x6x8xf32> -> tensor<4x48xf32>
@@ -53,7 +53,7 @@ TEST(KernelPrograms, ViewsBecomeAddressesAndDimsCollapse) {
 }
 
 TEST(KernelPrograms, ResultsOfTwoOrdersReadTheirOperandOnce) {
-  // x and its transpose; the schedule's domain is one that both orders of elements know.
+  // x and its transpose; the schedule's domain fits both orders of elements.
   StringRef both = R"(
     frit.kernel @k(%x: tensor<6x4xf32>) -> (tensor<6x4xf32>, tensor<4x6xf32>)
         attributes {schedule = #frit.schedule<pointwise, <[4, 6]>, reduced 0>, symbols = []} {
@@ -66,7 +66,7 @@ TEST(KernelPrograms, ResultsOfTwoOrdersReadTheirOperandOnce) {
   std::string joined = analyse(both, true);
   EXPECT_EQ(count(joined, "= load"), 1u) << joined;
   EXPECT_EQ(count(analyse(both), "= load"), 2u);
-  // Square: every order of elements fits, and one reads x once.
+  // For a square every order of elements fits, and one of them reads x once.
   StringRef square = R"(
     frit.kernel @k(%x: tensor<8x8xf32>) -> (tensor<8x8xf32>, tensor<8x8xf32>) {
       %n = arith.negf %x : tensor<8x8xf32>
@@ -78,8 +78,8 @@ TEST(KernelPrograms, ResultsOfTwoOrdersReadTheirOperandOnce) {
                                    "%1 = apply arith.negf %0 : f32 dims {0,1} level 0\n"
                                    "store %1 -> result 0[8 * d0 + d1]\n"
                                    "store %0 -> result 1[d0 + 8 * d1]\n");
-  // Where an operand is read in the order of elements already, that stays; so does what no order of
-  // dims makes one.
+  // Unchanged if an operand is already read in the order of elements, or if no order of dims merges
+  // the reads.
   for (StringRef map :
        {"(d0, d1) -> (d0, d1)", "(d0, d1) -> (7 - d0, d1)", "(d0, d1) -> (d0, d0)"}) {
     std::string text =
@@ -113,7 +113,7 @@ TEST(KernelPrograms, DimsThatAreDividedByUnknownSizesAreParted) {
   auto split = [](StringRef text) { return analyse(text, false, true); };
   std::string head = "attributes {symbols = [#frit.symbol<\"p0\", min = 2>, #frit.symbol<\"p1\", "
                      "min = 2>, #frit.symbol<\"p2\", min = 2>]} {";
-  // Rows of all pairs, and copies of rows, of which only one number is left to divide.
+  // Rows of all pairs, and copies of rows, which have only one divisor.
   EXPECT_EQ(split(R"(
     frit.kernel @k(%x: tensor<?x?xf32, #frit.dims<[p0, p2]>>) -> tensor<?x?xf32, #frit.dims<[p0 * p1, p2]>> )" +
                   head + R"(
@@ -132,7 +132,7 @@ TEST(KernelPrograms, DimsThatAreDividedByUnknownSizesAreParted) {
             "domain [p2, p0 * p1]\n"
             "%0 = load arg0[d1] : f32 dims {1} level 0\n"
             "store %0 -> result 0[d0 * p0 * p1 + d1]\n");
-  // Two divisors, of which one divides the other.
+  // Two divisors, one of which divides the other.
   EXPECT_EQ(split(R"(
     frit.kernel @k(%x: tensor<?xf32, #frit.dims<[p0]>>, %y: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %z: tensor<3xf32>) -> tensor<?x3xf32, #frit.dims<[p0 * p1 * p2, 3]>> )" +
                   head + R"(
@@ -145,8 +145,8 @@ TEST(KernelPrograms, DimsThatAreDividedByUnknownSizesAreParted) {
     })")
                 .substr(0, 25),
             "domain [p0, p1, p2, 3]\n%0");
-  // Not: along the lanes, for a number a row; by what does not divide the dim; by a known size.
-  // Copies of a row along the lanes, but of long ones.
+  // Not split: along the lanes for one number per row; by a number that does not divide the dim; by
+  // a known size. Copies of a row along the lanes are split only for long rows.
   auto domainOf = [&](std::string size, std::string from, std::string index, std::string hint) {
     std::string type = "tensor<?xf32, #frit.dims<[" + size + "]>>",
                 source = "tensor<?xf32, #frit.dims<[" + from + "]>>";
@@ -190,8 +190,8 @@ TEST(KernelPrograms, ReductionReadAtAnotherRowIsRefused) {
   EXPECT_NE(text.find("read at another row"), std::string::npos) << text;
 }
 
-/// Writes of one row after the other into the second operand: each is a concatenation of what is
-/// before the row, the row, and what is behind it.
+/// Writes one row after the other into the second operand: each write is a concatenation of the
+/// part before the row, the row, and the part after it.
 std::string rowWrites(unsigned count) {
   std::string text = "frit.kernel @k(%r: tensor<1xf32>, %o0: tensor<64xf32>) -> tensor<64xf32> {\n";
   for (unsigned i = 0; i < count; ++i) {
@@ -213,7 +213,7 @@ TEST(KernelPrograms, PiecesThatNoPlaceReadsAreLeftOut) {
 }
 
 TEST(KernelPrograms, TooManyValuesAreRefused) {
-  // Pieces of sizes that are not known: each may hold any part of the pieces before it.
+  // Pieces of unknown sizes: each may contain any part of earlier pieces.
   std::string sizes = "#frit.dims<[p0]>", type = "tensor<?xf32, " + sizes + ">";
   std::string low = "tensor<?xf32, #frit.dims<[p0 - 5]>>";
   std::string text = "frit.kernel @k(%o0: " + type + ") -> " + type +

@@ -1,5 +1,5 @@
-// A table of bodies and their iteration domains, as a region's schedule and a kernel's program have
-// them.
+// A table of kernel bodies with their iteration domains, for a region's schedule and for a kernel's
+// program.
 #include "kernel/LoopDomain.h"
 
 #include "kernel/KernelProgram.h"
@@ -20,7 +20,7 @@ struct DomainCase {
   const char *signature, *body;
   /// The parallel sizes and, if the body reduces, the reduced ones.
   const char *domain;
-  /// The same in the kernel's program, where dims that all addresses treat as one are one.
+  /// The same in the kernel's program, where dims that all addresses treat as one are merged.
   const char *program;
   const char *innerWidth = "1";
   bool isColumn = false;
@@ -42,7 +42,7 @@ const DomainCase cases[] = {
      R"(%y = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<4x6xf32> -> tensor<6x4xf32>
         frit.yield %y : tensor<6x4xf32>)",
      "6, 4", "6, 4", "24"},
-    // No shape divides both, so the first result's stays.
+    // No shape refines both, so the first result's is used.
     {"BesideItsTranspose", "(%x: tensor<4x6xf32>) -> (tensor<4x6xf32>, tensor<6x4xf32>)",
      R"(%n = arith.negf %x : tensor<4x6xf32>
         %t = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<4x6xf32> -> tensor<6x4xf32>
@@ -121,7 +121,7 @@ const DomainCase cases[] = {
      R"(%y = math.exp %x : tensor<1x4x1xf32>
         frit.yield %y : tensor<1x4x1xf32>)",
      "4", "4", "4"},
-    // A column reduction over rows of one element is one along memory.
+    // A column reduction over rows of one element is contiguous in memory.
     {"ReducedBesideSizeOne", "(%x: tensor<4x1xf32>) -> tensor<1xf32>",
      R"(%s = frit.reduce <sum> %x dims [0] : tensor<4x1xf32> -> tensor<1xf32>
         frit.yield %s : tensor<1xf32>)",

@@ -1,6 +1,5 @@
-// A library called libcuda.so.1 with the scripted driver in it: whoever opens the driver by its
-// name, as the runtime does, gets this one where it is loaded already. Functions are found by their
-// names alone.
+// A library called libcuda.so.1 with the scripted driver. Code that opens the driver by its name,
+// as the runtime does, gets this library if it is already loaded. Functions are looked up by name.
 
 #include "tests/unit/runtime/torch/ScriptedCuda.h"
 

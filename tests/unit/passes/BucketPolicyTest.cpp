@@ -1,5 +1,5 @@
-// The ramp's promises over a grid of bounds, and the lists of histograms against trying every
-// choice.
+// Tests the ramp's properties over a grid of bounds, and compares the lists for histograms with an
+// exhaustive search.
 #include "passes/BucketPolicy.h"
 
 #include <gtest/gtest.h>
@@ -60,7 +60,7 @@ uint64_t cost(const std::map<int64_t, uint64_t> &sizes, const std::vector<int64_
   return sum;
 }
 
-/// Least cost over all sets of at most `count` of the sizes.
+/// The least cost over all sets of at most `count` of the sizes.
 uint64_t leastCost(const std::map<int64_t, uint64_t> &sizes, unsigned count) {
   std::vector<int64_t> all;
   for (auto [size, times] : sizes) {

@@ -1,4 +1,4 @@
-// Every decision of listCpuSchedules.
+// Tests every decision of listCpuSchedules.
 #include "passes/schedule/CpuSchedule.h"
 #include "passes/schedule/DescribeSchedule.h"
 
@@ -88,7 +88,7 @@ TEST_F(CpuSchedule, TransposesHaveTiles) {
 TEST_F(CpuSchedule, UnitsOfLittleWorkShareAThread) {
   CpuKernelSummary kernel = pointwise(64);
   EXPECT_EQ(first<CpuPointwiseAttr>(kernel).getGrain(), 100000 / 64);
-  kernel.laneLength = 1 << 20; // a unit is a stretch of it
+  kernel.laneLength = 1 << 20; // a unit is a part of it
   EXPECT_EQ(first<CpuPointwiseAttr>(kernel).getGrain(), 100000 / 4096);
   kernel.elementsOfThread = 1;
   EXPECT_EQ(first<CpuPointwiseAttr>(kernel).getGrain(), 1);

@@ -1,4 +1,4 @@
-// Digits, refinement and the verdicts of FusionRules on shapes alone.
+// Digits, refinement and the decisions of FusionRules, for shapes without operations.
 #include "passes/FusionRules.h"
 
 #include "llvm/ADT/StringSet.h"
@@ -81,7 +81,7 @@ TEST_F(FusionRulesTest, AnEpilogueReadsItsOwnRow) {
       rules.join(kernel, pointwise({"s0", "s1"}), {whole({"s0", "s1"}, LoopLevel::Row)});
   EXPECT_TRUE(static_cast<bool>(rowLevel));
   EXPECT_EQ(rowLevel.level, LoopLevel::Row);
-  // A full value read at full place, but the kernel's value lives on rows.
+  // A full value is read at every element, but the kernel's value is one per row.
   EXPECT_EQ(rules.join(kernel, kernel, {whole({"s0", "s1", "64"}, LoopLevel::Row)}).refusal,
             FusionRefusal::ReadsElsewhere);
   EXPECT_EQ(rules.join(kernel, kernel, {{LoopLevel::Full, ReadPlace::elsewhere()}}).refusal,

@@ -1,4 +1,4 @@
-// Every decision of a kernel's shape over a grid of rows, accesses and tiles.
+// Tests every decision on a kernel's shape over a grid of rows, accesses and tiles.
 #include "passes/schedule/GpuShapes.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -50,7 +50,7 @@ TEST(GpuShapes, FamiliesFollowTheLaneDimAndTheNumberOfRows) {
   EXPECT_EQ(chooseGpuFamily(facts(false, true, true)), GpuFamily::Columns);
   EXPECT_EQ(chooseGpuFamily(facts(true, true, true)), GpuFamily::SplitRows);
   EXPECT_EQ(chooseGpuFamily(facts(true, false, false)), GpuFamily::SplitRows);
-  // One block sweeps so short a row as quickly.
+  // One block sweeps such short rows as fast.
   for (auto [chunks, family] : {std::pair(int64_t(4096), GpuFamily::Rows),
                                 std::pair(int64_t(4097), GpuFamily::SplitRows)}) {
     FamilyFacts single = facts(true, false, false), shared = facts(true, true, true);
@@ -65,7 +65,7 @@ TEST(GpuShapes, FamiliesFollowTheLaneDimAndTheNumberOfRows) {
   FamilyFacts moves;
   moves.hasLane = moves.transposes = true;
   EXPECT_EQ(chooseGpuFamily(moves), GpuFamily::Transpose);
-  // What comes first decides: both ways, then lists.
+  // The order of precedence: both ways, then lists.
   moves.isList = true;
   EXPECT_EQ(chooseGpuFamily(moves), GpuFamily::Pointwise);
   moves.reducesAcross = true;
@@ -96,7 +96,7 @@ TEST(GpuShapes, ScansTakeAThreadAColumnWhereColumnsAreMany) {
        {// Rows of f32: 64, 768 and 65536 elements.
         Case{{false, 16, 4, 1000, 4}, 8, 128, 4}, Case{{false, 192, 4, 1000, 4}, 64, 64, 4},
         Case{{false, 16384, 4, 1000, 4}, 512, 512, 4},
-        // Of bf16, and of one element.
+        // Chunks of bf16, and of one element.
         Case{{false, 96, 8, 1000, 2}, 64, 64, 2}, Case{{false, 1, 1, 1000, 4}, 8, 128, 4},
         // Columns: many, few short ones, and few long ones.
         Case{{true, 768, 1, 4096, 4}, 1, 32, 8}, Case{{true, 768, 1, 1 << 20, 2}, 1, 128, 16},
@@ -117,8 +117,8 @@ TEST(GpuShapes, ThreadsOfARowGrowWithItsLength) {
   expectShape(known(512), 128, 128, 4);
   expectShape(known(2048), 512, 512, 4);
   expectShape(known(4096), 512, 512, 8);
-  // Of one more than a cluster of one keeps: read twice, unless the schedule asks for several
-  // blocks.
+  // One chunk more than the registers of one block hold: read twice, unless the schedule has
+  // several blocks.
   expectShape(known(4097), 512, 512, 0);
   RowNumbers shared = known(8192);
   shared.cluster = 2;
@@ -157,10 +157,10 @@ TEST(GpuShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
   RowNumbers once = unknown(128);
   once.isReadAgain = false;
   expectShape(once, 128, 128, 0);
-  // No more threads for twice what is expected: more registers, and what is expected at least.
+  // Threads are at their limit: more registers instead, at least for the expected length.
   expectShape(unknown(512), 512, 512, 8);
   expectShape(unknown(1024), 512, 512, 8);
-  // Several operands take more threads first, more registers then.
+  // Several operands need more threads first, then more registers.
   expectShape(unknown(128, 8, 2), 512, 512, 2);
   expectShape(unknown(256, 8, 2), 512, 512, 4);
   expectShape(unknown(512, 8, 2), 512, 512, 4);
@@ -168,15 +168,15 @@ TEST(GpuShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
   expectShape(unknown(128, 4, 2), 256, 256, 4);
   expectShape(unknown(128, 8, 8), 512, 512, 1);
   expectShape(unknown(128, 8, 9), 128, 128, 0);
-  // Values that wait count as operands do.
+  // Stored values count like operands.
   RowNumbers waiting = unknown(128);
   waiting.values = 3;
   expectShape(waiting, 512, 512, 2);
-  // Chunks that are narrower than the schedule's are more.
+  // Chunks narrower than the schedule's are more numerous.
   RowNumbers narrow = unknown(128, 1);
   narrow.vector = 8;
   expectShape(narrow, 512, 512, 16);
-  // Numbers of 64 bits.
+  // 64-bit numbers.
   RowNumbers wide = unknown(256, 2);
   wide.isWide = true;
   expectShape(wide, 512, 512, 4);
@@ -198,14 +198,14 @@ TEST(GpuShapes, RowsThatAreNoWholeChunksAreKeptByElements) {
   EXPECT_EQ(shapeRows(row).keptElements, 32u);
   row.loads = 2;
   EXPECT_EQ(shapeRows(row).keptElements, 16u);
-  // Twice what is expected in both ways.
+  // Twice the expected length in both cases.
   EXPECT_EQ(shapeRows(row).keptElements * shapeRows(row).threads, 2u * 4096);
   row.loads = 1;
   row.threads = 512;
   EXPECT_EQ(shapeRows(row).keptElements, 32u);
   row.isReadAgain = false;
   EXPECT_EQ(shapeRows(row).keptElements, 0u);
-  // A chunk that is an element is kept as one.
+  // A chunk of one element is stored as one.
   RowNumbers single = unknown(128, 1);
   single.hasWholeChunks = false;
   EXPECT_EQ(shapeRows(single).keptElements, 0u);
@@ -222,7 +222,7 @@ TEST(GpuShapes, LanesAskedForAreTaken) {
   }
 }
 
-/// What every row must keep to, whatever is asked for.
+/// Limits of every row, whatever is requested.
 TEST(GpuShapes, NoRowExceedsItsBudget) {
   for (int64_t chunks : {-1,  0,   1,    2,    7,    8,    9,    31,    33,    127,    129,
                          500, 512, 1000, 2047, 2049, 4096, 8192, 16384, 65536, 1 << 20}) {

@@ -1,4 +1,4 @@
-// Every decision of listSchedules over a grid of regions.
+// Tests every decision of listSchedules over a grid of regions.
 #include "passes/schedule/Schedule.h"
 
 #include <gtest/gtest.h>
@@ -65,7 +65,8 @@ TEST(Schedule, BudgetsAreKeptOnEveryDevice) {
               if (blocks) {
                 EXPECT_TRUE(blocks == 2 || blocks == 4 || blocks == 8);
                 EXPECT_EQ(columns % vector, 0);
-                // Registers of 512 threads a block, 64 each, in at most 16 loads of an operand.
+                // The registers of blocks of 512 threads, 64 each, with at most 16 loads of an
+                // operand.
                 EXPECT_LE(columns * operands, 512 * 64 * blocks + 512 * 64);
                 EXPECT_LE((columns + vector * 512 * blocks - 1) / (vector * 512 * blocks), 16);
               }
@@ -96,14 +97,13 @@ TEST(Schedule, RowsTooLongForABlockTakeACluster) {
   EXPECT_EQ(first(4096, 65536, 90, 2).numbers.cluster, 4);
   EXPECT_EQ(first(4096, 50257, 90, 1, 2).numbers.cluster, 8);
   EXPECT_EQ(first(4096, 131072, 80).numbers.cluster, 0);
-  // Few of them: as many blocks as fill the device and have something to do. Older devices split
-  // them.
+  // Few rows: as many blocks as fill the device and have work. Older devices split the rows.
   EXPECT_EQ(first(16, 131072, 90).numbers.cluster, 8);
   EXPECT_EQ(first(32, 40960, 90, 1, 2).numbers.cluster, 4);
   EXPECT_EQ(first(16, 4096, 90).numbers.cluster, 0);
   EXPECT_EQ(first(16, 131072, 80).numbers.cluster, 0);
   EXPECT_GT(first(16, 131072, 80).numbers.split, 1);
-  // Read once, whatever the length.
+  // Rows that are read once, whatever their length.
   RegionSummary sum = reduction(4096, 131072);
   sum.knownColumns = 131072;
   EXPECT_EQ(listSchedules(sum, {90}).front().numbers.cluster, 0);
@@ -128,7 +128,7 @@ TEST(Schedule, LongRowsThatNothingKeepsAreShared) {
     EXPECT_EQ(keepsRows(region(64, 262144), {arch}), arch >= 90);
     EXPECT_FALSE(keepsRows(region(64, 262144 + 4), {arch}));
     EXPECT_FALSE(keepsRows(region(64, 802816, 2), {arch}));
-    // Channels of images, and their statistics, by all processors.
+    // Channels of images, and their statistics, are computed by all processors.
     EXPECT_GE(split(64, 802816, arch), 6);
     EXPECT_GE(split(255, 802816, arch), 2);
     EXPECT_EQ(split(256, 802816, arch), 0);
@@ -146,7 +146,7 @@ TEST(Schedule, OneOperandIsLoadedAheadWhereALoadAThreadIsTooLittle) {
     region.weight = weight;
     region.widestBytes = region.narrowestBytes = bytes ? bytes : 4;
     auto list = listSchedules(region, {arch});
-    // The other way is worth a try.
+    // The alternative is worth a try.
     if (elements >= 1 << 20) {
       EXPECT_EQ(std::max<int64_t>(list[0].numbers.unroll, 1) +
                     std::max<int64_t>(list[1].numbers.unroll, 1),
@@ -156,19 +156,19 @@ TEST(Schedule, OneOperandIsLoadedAheadWhereALoadAThreadIsTooLittle) {
   };
   constexpr double many = 1 << 28;
   for (unsigned bytes : {2u, 4u}) {
-    // 16 bytes of 2048 threads are 32 KB; twice 15, 29 and 43 KB are wanted.
+    // 16 bytes of 2048 threads are 32 KB; twice 15, 29 and 43 KB are needed in flight.
     EXPECT_EQ(unroll(many, bytes, 80), 1);
     EXPECT_EQ(unroll(many, bytes, 90), 2);
     EXPECT_EQ(unroll(many, bytes, 100), 2);
-    // Eight rounds of blocks.
+    // Elements for eight rounds of blocks.
     double rounds = 8.0 * 132 * 2048 * (16 / bytes) * 2;
     EXPECT_EQ(unroll(rounds, bytes, 90), 2);
     EXPECT_EQ(unroll(rounds - 1, bytes, 90), 1);
     EXPECT_EQ(unroll(rounds, bytes, 100), 1);
-    // Math that takes the time.
+    // Bound by math.
     EXPECT_EQ(unroll(many, bytes, 90, 17), 1);
   }
-  // Several operands, or read elsewhere.
+  // Several operands, or other access patterns.
   EXPECT_EQ(unroll(many, 0, 90), 1);
   EXPECT_EQ(unroll(many, 0, 100), 1);
 }
@@ -213,7 +213,7 @@ TEST(Schedule, FewLongRowsAreSplitOnADevice) {
   EXPECT_GT(listSchedules(reduction(16, 1 << 20)).front().numbers.split, 1);
   EXPECT_EQ(listSchedules(reduction(16, 4096)).front().numbers.split, 0);
   EXPECT_EQ(listSchedules(reduction(4096, 1 << 20)).front().numbers.split, 0);
-  // Who needs the row again keeps it in the registers of one block as long as it fits.
+  // A row that is needed again stays in the registers of one block if it fits.
   RegionSummary region = reduction(16, 16384);
   EXPECT_GT(listSchedules(region).front().numbers.split, 1);
   region.hasEpilogue = true;
@@ -234,7 +234,7 @@ TEST(Schedule, LongRowsTakeABlockShortOnesAWarp) {
   EXPECT_GE(listSchedules(reduction(4096, 8192)).front().numbers.threads, 128);
 }
 
-/// `width` columns of `depth` rows, of which the length alone is an estimate or not.
+/// `width` columns of `depth` rows; the width is only an estimate unless `isKnown`.
 RegionSummary columnsOf(double width, double depth, unsigned bytes = 2, unsigned values = 1,
                         bool isKnown = true) {
   RegionSummary region = reduction(width, depth);
@@ -275,9 +275,9 @@ TEST(Schedule, ColumnsKeepTheirBudgets) {
               EXPECT_LE(vector * bytes, 16);
               EXPECT_EQ(int64_t(width) % vector, 0);
               EXPECT_LE(8 * 8 * lanes * vector * values, 48 << 10);
-              // Running values and loaded rows.
+              // Registers for running values and loaded rows.
               EXPECT_LE(vector * region.carriedRegisters + unroll * vector * bytes / 4, 128);
-              // No part without its rows, and no second wave of blocks.
+              // Every part has rows, and there is no second wave of blocks.
               int64_t split = schedule.numbers.split;
               EXPECT_TRUE(split == 1 || double(split * schedule.numbers.rowsOfPart) <= depth);
               EXPECT_TRUE(split == 1 || schedule.numbers.rowsOfPart >= 16 * 256 / lanes);
@@ -312,7 +312,7 @@ TEST(Schedule, ColumnsFillADevice) {
   EXPECT_EQ(32 * first(sum, 90).numbers.split, 512);
   EXPECT_EQ(32 * first(sum, 100).numbers.split, 576);
   EXPECT_EQ(first(sum, 90).numbers.vector, 8);
-  // What memory has to wait for: fewer loads of older devices, and of several operands.
+  // Loads in flight: fewer for older devices and for several operands.
   EXPECT_EQ(first(sum, 80).numbers.unroll, 2);
   EXPECT_EQ(first(sum, 90).numbers.unroll, 4);
   RegionSummary two = sum;
@@ -321,8 +321,8 @@ TEST(Schedule, ColumnsFillADevice) {
   // Registers of many sums.
   EXPECT_LE(first(columnsOf(8192, 16384, 2, 5), 100).numbers.unroll,
             first(sum, 100).numbers.unroll);
-  // The assembler is held to the registers of four blocks, but not where much is computed of an
-  // element: there are fewer of those.
+  // Registers are limited so that four blocks are resident; fewer blocks if much is computed per
+  // element.
   EXPECT_EQ(first(sum, 90).numbers.resident, 4);
   EXPECT_EQ(first(columnsOf(8192, 16384, 4, 3), 90).numbers.resident, 1);
   RegionSummary heavy = sum;
@@ -330,14 +330,14 @@ TEST(Schedule, ColumnsFillADevice) {
   EXPECT_EQ(first(heavy, 90).numbers.resident, 1);
   EXPECT_LE(first(heavy, 90).numbers.unroll, 2);
   EXPECT_LT(first(heavy, 90).numbers.split, first(sum, 90).numbers.split);
-  // Enough columns for all blocks, and too few rows to share.
+  // Enough columns for all blocks, so rows are not split.
   EXPECT_EQ(first(columnsOf(262144, 16384), 90).numbers.split, 1);
   EXPECT_EQ(first(columnsOf(8192, 200), 90).numbers.split, 1);
-  // Few columns: threads that would have none take rows.
+  // Few columns: threads without columns take rows.
   EXPECT_EQ(first(columnsOf(64, 1e6), 90).numbers.threadsX, 8);
   EXPECT_EQ(first(columnsOf(8, 1e6, 4), 90).numbers.threadsX, 2);
   EXPECT_EQ(first(columnsOf(8192, 1e6), 90).numbers.threadsX, 32);
-  // Columns whose number is odd are read one by one; one that is not known may be anything.
+  // An odd number of columns is read one by one; an unknown number may be a multiple of a vector.
   EXPECT_EQ(first(columnsOf(8191, 16384), 90).numbers.vector, 1);
   EXPECT_EQ(first(columnsOf(8191, 16384, 2, 1, false), 90).numbers.vector, 8);
 }
@@ -360,9 +360,9 @@ TEST(Schedule, FullReductionsFillADevice) {
           EXPECT_LE(split, 4 * processors);
           EXPECT_GE(split, count >= 1e9 ? processors : 1);
           EXPECT_LE(unroll, 8);
-          // Four chunks a thread.
+          // At least four chunks per thread.
           EXPECT_TRUE(split == 1 || double(split * 4 * 256 * schedule.numbers.vector) <= count);
-          // What is loaded ahead never makes a thread of more than 128 registers.
+          // Loads ahead never exceed 128 registers of a thread.
           EXPECT_TRUE(unroll == 1 ||
                       schedule.numbers.vector * (values + unroll * bytes / 4) <= 128);
         }
@@ -382,8 +382,8 @@ TEST(Schedule, BytesInFlightAreThoseOfADevice) {
   EXPECT_EQ(ScheduleDevice{100}.bytesInFlight(), 800 * 8000 / 148);
 }
 
-/// Gradients of a norm: two tensors of the domain, a weight; two sums over the rows that would read
-/// both tensors again.
+/// Gradients of a norm: two tensors of the domain and a weight, and two sums over rows that would
+/// otherwise read both tensors again.
 BothWays bothWays(double rows, int64_t columns, unsigned arch, unsigned bytes = 2,
                   unsigned operands = 2, unsigned results = 2) {
   RegionSummary region = reduction(rows, double(columns));
@@ -418,7 +418,7 @@ TEST(Schedule, RowsAndColumnsKeepTheirBudgets) {
             EXPECT_LE(threads * rows, 512);
             EXPECT_EQ(threads & (threads - 1), 0);
             EXPECT_EQ(columns % vector, 0);
-            // No thread without a chunk but in the shortest rows.
+            // Every thread has a chunk, except in the shortest rows.
             EXPECT_LE(threads, std::max<int64_t>(8, 2 * columns / vector));
             int64_t share = (columns / vector + threads - 1) / threads * vector;
             EXPECT_GE(both.registers, share * (operands + results + 1));
@@ -443,7 +443,7 @@ TEST(Schedule, RowsAndColumnsFillADevice) {
   EXPECT_EQ(bothWays(32768, 4096, 100).numbers.parts, 296);
   EXPECT_EQ(bothWays(32768, 4096, 90).numbers.threads, 256);
   EXPECT_EQ(bothWays(262144, 512, 90).numbers.rows, 8);
-  // One block a processor.
+  // One block per processor.
   EXPECT_EQ(bothWays(16384, 8192, 90).numbers.threads, 512);
   EXPECT_EQ(bothWays(16384, 8192, 90).numbers.parts, 132);
 }

@@ -1,4 +1,4 @@
-// Cubins written by hand: as much of one as a reader looks at. The label stands behind the header,
+// Cubins written by hand, with only the parts that a reader uses. The label follows the header,
 // where the scripted driver finds it.
 
 #pragma once
@@ -32,7 +32,7 @@ inline std::string cubinInfo(const CubinEntry &entry) {
         append<uint32_t>(info, bytes << 18 | 0x1f000);
     offset = static_cast<uint16_t>(offset + bytes);
   }
-  // One without a value, and those of the parameters and the block.
+  // An attribute without a value, then those of the parameters and the block.
   append<uint32_t>(info, 0x3501), append<uint8_t>(info, 3), append<uint8_t>(info, 0x19),
       append(info, offset);
   sized(0x05, 12), append(info, entry.threads), append<uint32_t>(info, 1),

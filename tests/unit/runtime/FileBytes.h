@@ -1,5 +1,5 @@
-// Bytes of a .frit file in a test: seen as the reader takes them, or on the disk for as long as a
-// test wants to load them from there.
+// Bytes of a .frit file in a test: as a span for the reader, or in a temporary file for the
+// duration of a test.
 
 #pragma once
 

@@ -16,8 +16,8 @@
 
 namespace mlir::frit::test {
 
-/// The kernels again with nothing known of their sizes, so that the generic ones have 64-bit
-/// indices, and with a variant each for 32-bit ones.
+/// Removes what is known of the kernels' sizes, so that the generic ones have 64-bit indices, and
+/// adds a variant with 32-bit indices to each.
 inline void makeUnbounded(ModuleOp module) {
   MLIRContext *context = module.getContext();
   for (KernelOp kernel : module.getOps<KernelOp>()) {
@@ -45,7 +45,7 @@ inline void makeUnbounded(ModuleOp module) {
 
 class Kernels {
 public:
-  /// As the file has them, or unbounded.
+  /// The kernels as in the file, or unbounded.
   static Kernels &get(bool unbounded = false) {
     static Kernels asWritten(false), wide(true);
     return unbounded ? wide : asWritten;

@@ -1,7 +1,7 @@
-// Every kernel of tests/codegen/Inputs/kernels.mlir, as the GPU would run it: emitted by its
-// schedule, emulated with bounds, races, first writes and barriers checked, and compared with an
-// interpreter of its text. Sizes lie around the edges of vectors, warps, blocks and tiles; pointers
-// once on 16 bytes and once beside.
+// Every kernel of tests/codegen/Inputs/kernels.mlir as on a GPU: emitted by its schedule, emulated
+// with checks of bounds, races, first writes and barriers, and compared with an interpreter of its
+// text. Sizes are around those of vectors, warps, blocks and tiles; pointers are multiples of 16
+// bytes or not.
 
 #include "codegen/Codegen.h"
 #include "codegen/cpu/LowerToLlvm.h"
@@ -30,7 +30,7 @@ using mlir::frit::SizeExpr;
 
 namespace {
 
-/// A tensor in memory under a kernel's strides, `shift` elements beside a 256-byte boundary.
+/// A tensor in memory with a kernel's strides, `shift` elements after a 256-byte boundary.
 struct Buffer {
   std::vector<char> storage;
   char *data = nullptr;
@@ -95,23 +95,23 @@ struct Buffer {
 struct Case {
   const char *kernel;
   std::vector<std::vector<int64_t>> sizes;
-  /// Of the result's own type, in units in the last place of the greatest operand.
+  /// Of the result's type, in units in the last place of the largest operand.
   double tolerance = 1e-6;
 };
 
 void PrintTo(const Case &example, std::ostream *stream) { *stream << example.kernel; }
 
-/// Which code runs, and what it wrote.
+/// The variant to run, and its results.
 struct Choice {
   Kernels &kernels = Kernels::get();
-  /// Null: the generic kernel. None: of those that serve all sizes the first whose pointers are
-  /// aligned, or else the generic kernel.
+  /// Null: the generic kernel. None: the first variant for all sizes whose pointers are aligned, or
+  /// else the generic kernel.
   std::optional<const mlir::frit::VariantDesc *> variant = {};
   std::vector<std::vector<char>> results = {};
   simt::SimtTraffic traffic = {};
 };
 
-/// As the runtime asks before it launches a variant.
+/// The check of the runtime before it launches a variant.
 bool isAligned(const mlir::frit::VariantDesc &variant, const simt::SimtArguments &arguments) {
   return llvm::all_of(variant.aligned, [&](const mlir::frit::AlignedTensor &one) {
     return reinterpret_cast<uintptr_t>(arguments.buffers[one.number].data) % one.bytes == 0;
@@ -281,9 +281,8 @@ void compareVariants(const Case &example, Kernels &kernels, const std::vector<in
   }
 }
 
-/// The order in which a reduction combines is a function of sizes, so narrow indices and vectors
-/// change no bit. What a thread writes into padding between elements is nothing, so whole buffers
-/// are compared.
+/// The order of a reduction depends only on sizes, so narrow indices and vectors change no bit.
+/// Padding between elements is never written, so whole buffers are compared.
 TEST_P(GpuKernel, everyVariantGivesTheSameBits) {
   const Case &example = GetParam();
   for (const std::vector<int64_t> &sizes : example.sizes) {
@@ -341,7 +340,7 @@ const Case kCases[] = {
       {5, 1024, 7, 3},
       {40, 31, 64, 5},
       {3, 255, 2, 64}}},
-    // Eager refuses the position of the greatest of no elements.
+    // Not empty, because eager refuses argmax of no elements.
     {"channels_full",
      {{1, 1, 1},
       {2, 2, 2},
@@ -398,7 +397,7 @@ const Case kCases[] = {
     {"column_sum",
      {{0, 3}, {3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {100, 257}, {33, 260}},
      1e-5},
-    // Eager refuses the position of the greatest of no elements.
+    // Not empty, because eager refuses argmax of no elements.
     {"column_max", {{3, 0}, {1, 1}, {7, 8}, {9, 33}, {40, 128}, {17, 257}, {33, 260}}},
     {"similarity", {{0, 3}, {1, 1}, {5, 8}, {7, 33}, {20, 40}}},
     {"full_sum", {{0}, {1}, {255}, {1024}, {4097}, {70000}}, 1e-5},
@@ -406,7 +405,7 @@ const Case kCases[] = {
     {"full_small", kNone},
     {"one_point", kNone},
     {"both_ways", {{0, 5}, {5, 0}, {1, 1}, {2, 3}, {31, 33}, {32, 32}, {33, 31}, {40, 70}}},
-    // Eager refuses the position of the greatest of no elements.
+    // Not empty, because eager refuses argmax of no elements.
     {"split_rows", {{0, 5}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}, {1, 20001}}, 1e-4},
     {"split_softmax", {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {2, 1023}, {2, 4097}, {3, 8192}}, 1e-5},
     {"split_sum", {{0, 3}, {1, 1}, {257, 5}, {600, 264}}, 1e-4},
@@ -441,7 +440,7 @@ const Case kCases[] = {
       {64, 64},
       {65, 128}}},
     {"lanes", {{0}, {1}, {15}, {16}, {33}}},
-    // Fewer rows than blocks have, as many, and more than the grid.
+    // Fewer rows than a block has, as many, and more than the grid.
     {"norm_block", {{0}, {1}, {2}, {3}, {4}, {7}}, 0.02},
     {"norm_groups", {{0}, {1}, {2}, {3}, {4}, {5}, {8}, {9}, {17}}, 1e-4},
     {"norm_warps", {{0, 3}, {3, 0}, {1, 1}, {3, 1}, {4, 1}, {5, 1}, {3, 3}, {4, 7}, {5, 20}}, 0.02},
@@ -498,16 +497,16 @@ TEST(GpuKernel, unboundedSizesHaveAVariantOf32BitIndices) {
     }
     EXPECT_TRUE(!isStatic || !isForSizes) << kernel.name;
   }
-  // What is assumed here says nothing of strides of three, nor of an iota in steps of two, nor of a
-  // divisor that is no size.
+  // The assumptions here do not cover strides of three, an iota with steps of two, and a divisor
+  // that is not a size.
   EXPECT_EQ(without, (std::vector<std::string>{"strides", "mixed", "enlarged"}));
   for (const mlir::frit::KernelDesc &kernel : Kernels::get().image.kernels) {
     EXPECT_FALSE(llvm::any_of(kernel.variants, isForSomeSizes)) << kernel.name;
   }
 }
 
-/// Every byte once: what is computed is not read again, and threads do not read for each other.
-/// Rows fill their blocks here: a group of threads without a row reads the last one once more.
+/// Each byte is moved once: no value is read again, and threads do not read the same bytes. Rows
+/// fill their blocks here, because a group of threads without a row reads the last one again.
 struct Moved {
   const char *kernel;
   std::vector<int64_t> sizes;

@@ -255,7 +255,7 @@ private:
         continue;
       }
       if (kind == ReduceKind::Deviations) {
-        // Of one sweep, in order.
+        // In one sweep, in order.
         double before = x - best[r];
         best[r] += before / static_cast<double>(++seen[r]);
         result.reals[r] += before * (x - best[r]);

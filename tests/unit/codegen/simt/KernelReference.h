@@ -6,10 +6,9 @@
 #include <functional>
 #include <vector>
 
-/// What a kernel means: its body evaluated operation by operation on whole tensors,
-/// every element by the definition of its operation. Slow and independent of code
-/// generation: no domains, no addresses, no schedules. Floats are computed in f64
-/// and rounded where the type says so; reductions run in order.
+/// The reference semantics of a kernel: evaluates its body operation by operation on whole
+/// tensors. Slow and independent of code generation: no domains, no addresses, no schedules.
+/// Floats are computed in f64 and rounded to the type; reductions run in order.
 namespace mlir::frit::test {
 
 struct ReferenceTensor {
@@ -29,7 +28,7 @@ using Lookup = std::function<std::optional<int64_t>(StringRef)>;
 std::vector<ReferenceTensor> evaluateKernel(KernelOp kernel, std::vector<ReferenceTensor> arguments,
                                             const Lookup &parameters);
 
-/// `value` rounded to the type.
+/// Rounds `value` to the type.
 double roundToType(double value, Type type);
 std::vector<int64_t> evaluateSizes(RankedTensorType type, const Lookup &parameters);
 

@@ -1,5 +1,5 @@
-// From the text of a gpu.module to numbers: the third lowering, the image and the emulator
-// together, with bugs planted in the text.
+// Runs the text of a gpu.module: the SIMT lowering, the image and the emulator together, with bugs
+// planted in the text.
 
 #include "codegen/simt/LowerToSimt.h"
 

@@ -1,5 +1,5 @@
-// Nothing that is not exactly what the writer wrote may get through, and nothing may crash on the
-// way to saying so.
+// The reader accepts only exactly what the writer wrote, and refuses everything else without a
+// crash.
 
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/ArtifactBuilder.h"
@@ -16,7 +16,7 @@ using namespace frit;
 
 namespace {
 
-/// A small artifact with one of most things in it.
+/// A small artifact with one element of most kinds.
 std::string smallArtifact(std::string_view weights = {}) {
   format::ArtifactT artifact;
   artifact.graph = "layer";
@@ -87,7 +87,7 @@ TEST(Artifact, EveryFlippedBitIsRefused) {
   }
 }
 
-// With a digest that fits, the body's own verifier is the guard: no byte of it may lead outside.
+// With a valid digest only the body's verifier checks it: no byte may lead to a read outside.
 TEST(Artifact, AlteredBodyWithFittingDigestNeverCrashes) {
   std::string body = smallArtifact().substr(sizeof(Header));
   for (size_t at = 0; at < body.size(); ++at) {

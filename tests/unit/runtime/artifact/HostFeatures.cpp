@@ -1,5 +1,5 @@
-// What a processor says of itself, from invented answers: which code a machine can run has to be
-// right on machines nobody here has.
+// Decides from made-up CPUID results which code a machine can run, so that it is right on machines
+// that are not available for tests.
 
 #include "runtime/artifact/HostFeatures.h"
 
@@ -32,7 +32,7 @@ TEST(HostFeatures, ASystemThatKeepsNoWideRegistersHasNone) {
   EXPECT_EQ(missingFeatures("x86-64-v3", {"avxvnni"}, featuresOf(leaves)), "");
   EXPECT_EQ(missingFeatures("x86-64-v4", {}, featuresOf(leaves)),
             "avx512bw, avx512cd, avx512dq, avx512f, avx512vl");
-  // The masks of AVX-512 alone are not enough.
+  // The mask registers of AVX-512 alone are not enough.
   leaves.kept = 0x27;
   EXPECT_EQ(missingFeatures("x86-64-v3", {"avx512f"}, featuresOf(leaves)), "avx512f");
   leaves.kept = 0x03;

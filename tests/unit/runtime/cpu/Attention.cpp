@@ -1,4 +1,4 @@
-// Attention by every kernel that this machine runs, against f64.
+// Compares attention by every kernel that this machine can run with f64.
 
 #include "runtime/cpu/AttentionCall.h"
 #include "runtime/cpu/AttentionKernels.h"
@@ -18,7 +18,7 @@ constexpr float kUntouched = 7, kInfinity = std::numeric_limits<float>::infinity
 
 enum class Masked { No, Causal, Full, Column, Shared };
 
-/// Heads beside one another in each row, as projections leave them, with gaps between rows.
+/// Heads that are interleaved in each row, as after projections, with gaps between rows.
 struct Operands {
   Attention attention;
   std::vector<float> query, key, value, mask, result;
@@ -95,7 +95,7 @@ struct Operands {
       score = most == -INFINITY ? 0 : std::exp(score - most);
       total += score;
     }
-    // Of the scores, of exp and its argument, of two sums and of the rescaling.
+    // The errors of the scores, of exp and its argument, of two sums and of the rescaling.
     double relative = 2 * error + double(a.keys + 12) * kUnit * 2;
     if (most != -INFINITY) {
       relative += 2 * kUnit * std::abs(most);
@@ -208,13 +208,13 @@ TEST_P(AttentionRows, PropagateWhatIsNotFinite) {
       auto row = [&](int64_t number) {
         return operands.result.begin() + number * operands.attention.resultStrides.row;
       };
-      // A query of NaN, or scores of which some are infinite, spoil their row alone.
+      // A NaN query, or infinite scores, affect only their row.
       std::fill_n(operands.query.begin() + operands.attention.queryStrides.row, 16, odd);
       run(operands.attention);
       EXPECT_TRUE(std::all_of(row(1), row(1) + 16, isNan));
       EXPECT_TRUE(std::none_of(row(0), row(0) + 16, isNan));
       EXPECT_TRUE(std::none_of(row(2), row(2) + 16, isNan));
-      // A value spoils its column.
+      // A NaN value affects only its column.
       Operands other(1, 1, 3, keys, 16, Masked::No, 5);
       other.value[static_cast<size_t>((keys - 1) * other.attention.valueStrides.row)] = odd;
       run(other.attention);
@@ -253,7 +253,7 @@ TEST(AttentionChoice, FollowsFromSizesAndTheMachine) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, AttentionRows, testing::Values(0, 1));
 
-/// A tensor of a host, as long as its sizes and strides live.
+/// A tensor of a host, with its sizes and strides.
 struct Tensor {
   std::vector<int64_t> sizes, strides;
   format::Dtype dtype = format::Dtype::F32;

@@ -1,4 +1,4 @@
-// Convolutions with every kernel that this machine runs, against f64.
+// Compares convolutions by every kernel that this machine can run with f64.
 
 #include "runtime/cpu/ConvolutionKernels.h"
 #include "tests/unit/runtime/cpu/InPieces.h"
@@ -86,7 +86,7 @@ struct Case {
     of.result = result.data();
   }
 
-  /// The exact element, and the sum of magnitudes that its error is relative to.
+  /// The exact element, and the sum of magnitudes to which its error is relative.
   std::pair<double, double> exact(int64_t pixel, int64_t output) const {
     const Convolution &of = convolution;
     int64_t x = pixel % of.resultWidth, y = pixel / of.resultWidth % of.resultHeight;

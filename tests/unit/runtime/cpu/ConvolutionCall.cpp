@@ -1,4 +1,4 @@
-// Calls of frit::convolution: which arguments are one, and which operands the kernel takes.
+// Calls of frit::convolution: valid arguments, and operands that the kernel supports.
 
 #include "runtime/cpu/ConvolutionCall.h"
 

@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-/// Into how many pieces `inPieces` splits a loop.
+/// The number of pieces into which `inPieces` splits a loop.
 inline int64_t pieces = 1;
 
 /// Splits a loop as a team of `pieces` threads would, without regard to the grain, last piece

@@ -1,4 +1,5 @@
-// Products of every form and kernel that this machine runs, against f64, and when they are chosen.
+// Compares products of every form and kernel that this machine can run with f64, and tests the
+// choice of kernels.
 
 #include "runtime/cpu/ProductCall.h"
 #include "runtime/cpu/ProductKernels.h"
@@ -54,7 +55,7 @@ struct Operands {
     product.result = result.data();
   }
 
-  /// The exact element, and the sum of magnitudes that its error is relative to.
+  /// The exact element, and the sum of magnitudes to which its error is relative.
   std::pair<double, double> exact(int64_t row, int64_t column) const {
     bool alongDepth = product.form == ProductForm::AlongDepth;
     double sum = 0, magnitude = 0;
@@ -190,7 +191,7 @@ TEST(ProductChoice, FollowsSizes) {
   }
 }
 
-/// A matrix of a host, with a stride that may be anything where there is one element.
+/// A matrix of a host, whose stride is arbitrary for a single element.
 struct Matrix {
   std::vector<int64_t> sizes, strides;
   format::Dtype dtype = format::Dtype::F32;

@@ -1,5 +1,5 @@
-// The CUDA executor against a driver that follows a script: which code it loads, how it launches,
-// and what it says and does for each thing that can go wrong. No GPU, no driver, no CUDA headers.
+// The CUDA backend with a scripted driver: the code that it loads, its launches, and its errors. It
+// needs no GPU, no driver and no CUDA headers.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 

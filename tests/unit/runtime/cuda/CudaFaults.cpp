@@ -1,6 +1,5 @@
-// What can go wrong on a GPU, one row of the table "GPU faults" in tests/README.md after the other:
-// what the user is told, what is tried again, and that nothing leaks, hangs or is called that must
-// not be.
+// The rows of the table "GPU faults" in tests/README.md: the messages, what is retried, and that
+// nothing leaks, hangs or makes forbidden calls.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
@@ -21,7 +20,7 @@ struct CudaFaults : testing::Test {
   template <typename F> static int inChild(F body) {
     pid_t child = fork();
     if (child == 0) {
-      ::alarm(20); // a child that waits for a lock for ever dies of it
+      ::alarm(20); // kills a child that waits for a lock forever
       _exit(body() ? 0 : 1);
     }
     int code = -1;
@@ -101,7 +100,7 @@ TEST_F(CudaFaults, Row02WhatNoWayLoadsIsSaidOnceLoadedNeverAgain) {
     EXPECT_EQ(session.run().message(), first.message());
     EXPECT_EQ(count("load"), 1);
     EXPECT_EQ(session.host().held.load(), 0);
-    // Another context is another chance.
+    // Another context tries again.
     fake.loadCodes.clear();
     fake.context = reinterpret_cast<void *>(0x2000);
     EXPECT_TRUE(session.run().isOk());
@@ -287,7 +286,7 @@ TEST_F(CudaFaults, Row08LocksHeldAtTheForkDoNotHangTheChild) {
   lock.unlock();
   EXPECT_EQ(inChild([&] { return lock.lock(); }), 0);
 
-  // A thread that is loading a module, and so holds the backend's lock, when another one forks.
+  // A thread is loading a module, and so holds the backend's lock, while another one forks.
   static std::atomic<bool> isInside, mayLeave;
   isInside = mayLeave = false;
   Session session(artifactWith({{kPtx, 90, "ptx90"}}), [] {
@@ -360,7 +359,7 @@ TEST_F(CudaFaults, Row10LaunchesOnTheCurrentStreamAndNothingWaits) {
     ASSERT_TRUE(session.chain({1}, {1}).isOk());
     EXPECT_EQ(fake.stream, session.host().stream);
   }
-  // The fake knows no way to wait but this one, and would crash at any other.
+  // This is the fake's only function that waits; others are null and would crash.
   EXPECT_EQ(count("query"), 0);
   EXPECT_EQ(count("launch"), 9);
   EXPECT_EQ(fake.log.size(), 9u) << "nothing but launches once the code is loaded";
@@ -413,11 +412,11 @@ TEST_F(CudaFaults, Row12ManyThreadsLoadOnceAndGetTheirOwnResults) {
 }
 
 TEST_F(CudaFaults, Row13ModulesThatOutliveTheProcessAreNotUnloaded) {
-  // A process of its own: what it registers for its end comes in the order of a program.
+  // Runs in a separate process, so that exit handlers are registered in the order of a program.
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   EXPECT_EXIT(
       {
-        // Made before the driver is asked for, so they are destroyed after the driver's end.
+        // Made before the driver is opened, so they are destroyed after the driver's end.
         static std::unique_ptr<Session> kept;
         static struct Watch {
           ~Watch() {
@@ -430,7 +429,7 @@ TEST_F(CudaFaults, Row13ModulesThatOutliveTheProcessAreNotUnloaded) {
         if (!kept->run().isOk()) {
           std::exit(3);
         }
-        { // one that ends before the process does gives its modules back
+        { // one that is destroyed before the process ends unloads its modules
           Session early(artifactWith({{kPtx, 90, "ptx90"}}));
           if (!early.run().isOk()) {
             std::exit(3);

@@ -1,6 +1,6 @@
-// Calls as CUDA graphs, with a driver that records what is launched while a stream is captured and
-// runs it when the graph is launched: the numbers of calls by graph are those of calls without,
-// whatever is kept, moved, resized or fails in between.
+// Calls as CUDA graphs, with a driver that records launches while a stream is captured and runs
+// them when the graph is launched. Results with graphs equal those without, whatever is held,
+// moved, resized or fails in between.
 
 #include "tests/unit/runtime/cuda/GraphSession.h"
 
@@ -28,7 +28,7 @@ TEST_F(CudaGraphsTest, TheSecondCallIsCapturedAndAHundredAreReplayed) {
   EXPECT_EQ(count("begin 1"), 1);
   EXPECT_EQ(count("record"), 5);
   EXPECT_EQ(count("graph"), 100);
-  // The argument in and the result out: not the static one.
+  // Copies of the argument and of the result, but not of the static argument.
   EXPECT_EQ(count("copy 12"), 200);
   EXPECT_EQ(count("copy"), 200);
   EXPECT_EQ(fake.stream, reinterpret_cast<void *>(0x77)) << "on the caller's stream";
@@ -112,9 +112,9 @@ TEST_F(CudaGraphsTest, EverySizeHasItsGraphAndTheirNumberIsBounded) {
   }
   EXPECT_EQ(session.graphs->counters().captures, 3u);
   EXPECT_EQ(session.graphs->counters().evictions, 1u);
-  run(1); // used after 2, so it is still there
+  run(1); // used after 2, so it is still cached
   EXPECT_EQ(session.graphs->counters().captures, 3u);
-  run(2); // met again for the first time
+  run(2); // a new key again
   run(2);
   EXPECT_EQ(session.graphs->counters().captures, 4u);
   EXPECT_EQ(session.graphs->counters().evictions, 2u);
@@ -156,8 +156,8 @@ TEST_F(CudaGraphsTest, GraphsOfOneStreamShareTheirMemory) {
   EXPECT_EQ(poolBlocks.load(), 0);
 }
 
-/// y = x + w + ... and, of the call itself: y seen from its second element on, x as it came, w seen
-/// from its second element on, and the size.
+/// y = x + w + ..., and as further results: y from its second element on, x itself, w from its
+/// second element on, and the size.
 std::string manyResults() {
   return changed(chainOf(5), [](format::PlanT &plan) {
     uint32_t s0 = plan.symbols[0]->reg, one = 0, y = plan.outputs[0]->reg, w = plan.inputs[1]->reg;
@@ -285,7 +285,7 @@ TEST_F(CudaGraphsTest, NoMemoryAtTheKthRequestForAllK) {
   Graphs session(chainOf(5));
   int most = 0;
   for (int failAt = 0; failAt < 30; ++failAt) {
-    // Each round meets a size for the first time, captures it, and runs it.
+    // Each round runs a new size, captures it, and runs it again.
     size_t size = static_cast<size_t>(failAt) + 2000 * static_cast<size_t>(failAt + 1);
     HostTensor *w = session.weight(Values(size, 1));
     poolRequests = 0;
@@ -329,7 +329,7 @@ TEST_F(CudaGraphsTest, ADriverWithoutMemoryIsAskedTwice) {
   Graphs session(chainOf(5));
   HostTensor *w = session.weight({1, 1});
   ASSERT_TRUE(session.call({1, 2}, w).isOk());
-  for (int what = 0; what < 2; ++what) { // making the graph, then launching it
+  for (int what = 0; what < 2; ++what) { // instantiating the graph, then launching it
     fake.memoryCalls = fake.failMemoryAt = 0;
     EXPECT_EQ(*session.call({1, 2}, w), (Values{6, 7}));
     EXPECT_EQ(session.host().releases.load(), what + 1);

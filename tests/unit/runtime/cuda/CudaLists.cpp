@@ -1,5 +1,5 @@
-// Kernels over lists against the scripted driver: the table that a launch passes by value, its
-// grid, and what a graph keeps of it.
+// Kernels over lists with the scripted driver: the table that a launch passes by value, its grid,
+// and its copy in a graph.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 

@@ -1,6 +1,6 @@
-// Models on a GPU without torch (`Model::load` with the device "cuda", frit-run): arguments are
-// brought and results fetched, weights and what the program updates lie on the device, and nothing
-// is lost when memory or the device fails.
+// Models on a GPU without torch (`Model::load` with the device "cuda", frit-run): arguments and
+// results are copied, weights and updated buffers are on the device, and nothing leaks when memory
+// or the device fails.
 
 #include "runtime/standalone/CudaHost.h"
 #include "runtime/standalone/Model.h"
@@ -24,8 +24,8 @@ Values valuesOf(const Value &value) {
   return values;
 }
 
-/// x += w, a weight of four numbers, given back as itself and as a look at its last two; a buffer b
-/// += w as well.
+/// x += w with a weight w of four numbers; returns x and a view of its last two numbers. Also b +=
+/// w for a buffer b.
 std::string inPlace() {
   format::ArtifactT artifact;
   artifact.graph = "update";
@@ -175,8 +175,8 @@ TEST_F(CudaModel, NothingIsLostWhereverMemoryEnds) {
       auto results =
           model.isOk() ? model->run(inputs) : frit::Result<std::vector<Value>>(model.status());
       succeeded = fake.memoryCalls <= k;
-      // What the driver itself needs (modules, launches) is asked for twice only where torch has
-      // something to give back.
+      // Allocations by the driver itself (modules, launches) are tried twice only if torch has
+      // cached memory to free.
       EXPECT_EQ(results.isOk(), succeeded) << k << ": " << results.status().message();
       if (!succeeded) {
         EXPECT_EQ(results.status().kind(), ErrorKind::OutOfMemory) << results.status().message();
@@ -205,7 +205,7 @@ TEST_F(CudaModel, ErrorsOfKernelsSurfaceWhereResultsAreFetched) {
   fake.fetchCode = 0;
   EXPECT_NE(model->run(inputs).status().message().find("restart the process"), std::string::npos)
       << "a lost device is not tried again";
-  // Nothing is given back to a device that is lost.
+  // Memory of a lost device is not freed.
   fake.blocks = 0;
   fake.log.clear();
 }

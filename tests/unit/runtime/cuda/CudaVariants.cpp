@@ -1,5 +1,5 @@
-// Kernels with several variants: the code of the cold ones is loaded when one of them runs,
-// and an error in it is reported by the calls that need it and by no others.
+// Kernels with several variants: the code of cold ones is loaded when one of them runs, and an
+// error in it is reported only by calls that need it.
 
 #include "tests/unit/runtime/cuda/FakeDriver.h"
 
@@ -50,7 +50,7 @@ struct CudaVariants : testing::Test {
     fake.kernel = addOnHost;
     fake.pointers = 3;
   }
-  /// x + 2 w for an x that lies `shift` numbers behind a multiple of 64 bytes.
+  /// x + 2 w for an x whose address is `shift` numbers after a multiple of 64 bytes.
   static Status run(Session &session, int64_t shift) {
     std::vector<float> numbers = {9, 1, 2, 3};
     InputValue inputs[2];
@@ -89,7 +89,8 @@ TEST_F(CudaVariants, ColdCodeIsLoadedWhenItRuns) {
   EXPECT_EQ(count("load cold"), 1);
   EXPECT_EQ(session.backend->counters().back(),
             (std::pair<std::string, uint64_t>("modules_completed", 1)));
-  // The first kernel of the chain sees x; the second a temporary of the runtime, which is aligned.
+  // The first kernel of the chain reads x; the second reads a temporary of the runtime, which is
+  // aligned.
   EXPECT_EQ(count("launch 1 x 64"), 2);
   EXPECT_EQ(count("launch 1 x 128"), 8);
   fake.context = reinterpret_cast<void *>(0x2000);

@@ -1,5 +1,5 @@
-// What the tests around the scripted driver share: a host whose "device" memory is the CPU's and
-// that can run out of it, and artifacts with GPU plans.
+// Shared by the tests with the scripted driver: a host whose "device" memory is the CPU's and can
+// be exhausted, and artifacts with GPU plans.
 
 #pragma once
 
@@ -15,17 +15,17 @@
 
 namespace fakecuda {
 
-/// Tensors in memory of torch's captures, of all hosts, and their ends.
+/// Tensors in the memory of torch's captures, of all hosts, with their end addresses.
 inline std::vector<std::pair<std::weak_ptr<char>, char *>> inPool;
-/// What DeviceHost::keepTensor holds.
+/// The storages that DeviceHost::keepTensor holds.
 inline std::multiset<const void *> heldStorages;
 
-/// frit-run's host in the place of torch's: its memory is the device's, and the k-th request for
-/// memory can fail.
+/// frit-run's host instead of torch's: its memory represents the device's, and the k-th allocation
+/// can fail.
 class DeviceHost : public TensorHost {
 public:
   explicit DeviceHost(const DecodedPlan &plan) {
-    // Calls of operators fail here when they are made and not before.
+    // Calls of operators fail only when they run.
     DecodedPlan without = plan;
     without.atenCalls.clear();
     inner = std::move(*StandaloneHost::create(without, 1));
@@ -134,18 +134,18 @@ public:
   bool hasCache = true;
   void *stream = reinterpret_cast<void *>(0x77);
   std::vector<std::string> notes;
-  /// Tensors that lie on other devices than the first.
+  /// Tensors on other devices than the first.
   std::map<void *, int> places;
-  /// What operators do, and what is known of them.
+  /// The effect of operators, and their properties.
   std::function<Status(DeviceHost &, uint32_t, RunState &)> aten;
   CallTraits traits;
-  /// Where memory comes from while torch captures. It is used from its start by each capture.
+  /// The memory pool while torch captures. Each capture uses it from its start.
   std::shared_ptr<std::vector<char>> pool;
   size_t poolUsed = 0;
   bool showsKept = false;
 
 private:
-  /// A tensor of its own over the same storage.
+  /// A new tensor over the same storage.
   struct Kept : KeptTensor {
     explicit Kept(const HostTensor &of)
         : tensor(new HostTensor{of.storage, of.data, of.offset, of.sizes, of.strides, of.dtype,
@@ -248,8 +248,8 @@ inline std::string artifactWith(const std::vector<Code> &codes, int64_t blocks =
 }
 
 /// r0 = x + w, r1 = r0 + w, ... : `kernels` launches of c = a + b over s0 elements, the last into a
-/// result. Temporaries lie in an arena, but the first, which has memory of its own; each launch
-/// takes a workspace.
+/// result. Temporaries are in an arena, except for the first, which has separate memory; each
+/// launch needs a workspace.
 inline std::string chainOf(int kernels) {
   format::ArtifactT artifact;
   artifact.graph = "chain";
@@ -327,7 +327,7 @@ struct Session {
   }
   DeviceHost &host() { return *inner; }
   Status run() { return executor->run({}, {}); }
-  /// Of chainOf: the result, or why there is none.
+  /// Runs chainOf, and returns the result or an error.
   Result<std::vector<float>> chain(const std::vector<float> &x, const std::vector<float> &w) {
     InputValue inputs[2];
     inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;

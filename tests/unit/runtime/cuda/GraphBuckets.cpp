@@ -1,5 +1,5 @@
-// CUDA graphs for sizes that vary: one for each bucket, whose nodes get the sizes of a call before
-// it is launched.
+// CUDA graphs for dynamic sizes: one for each bucket, whose nodes are updated to the sizes of a
+// call before it is launched.
 
 #include "tests/unit/runtime/cuda/GraphSession.h"
 
@@ -18,7 +18,7 @@ std::string withBuckets(std::vector<int64_t> sizes) {
 
 struct Sizes : Graphs {
   using Graphs::Graphs;
-  /// A call of this many elements with a weight of its own memory for all sizes.
+  /// A weight of this many elements, in the same memory for all sizes.
   HostTensor *weightOf(size_t size) {
     if (!all) {
       all = weight(Values(5000, 3));
@@ -113,7 +113,7 @@ TEST_F(GraphBucketsTest, StaticArgumentsStillTellGraphsApart) {
   EXPECT_EQ(session.counters().updates, 0u);
 }
 
-/// The last kernel is launched once more where there are 12 elements, with no other effect.
+/// A plan in which the last kernel is launched once more for 12 elements, with no other effect.
 std::string withLaunchThatFallsAway() {
   return changed(chainOf(5), [](format::PlanT &plan) {
     uint32_t twelve = plan.int_count++, blocks = plan.int_count++;
@@ -220,7 +220,7 @@ TEST_F(GraphBucketsTest, StickyErrorsOfNodesAreNeverRetried) {
   fake.nodeCode = 700;
   HostTensor *w = session.weight(Values(15, 1));
   session.graphs->setMostGraphs(16);
-  // The same address as the static argument of the graph, and another size.
+  // The address is that of the graph's static argument, but the size differs.
   reinterpret_cast<HostTensor *>(w)->data = session.all->data;
   auto failed = session.call(Values(15, 1), w);
   ASSERT_FALSE(failed.isOk());

@@ -1,4 +1,4 @@
-// What the tests of CUDA graphs share: a plan with graphs over the scripted driver, and a pool of
+// Shared by the tests of CUDA graphs: a plan with graphs over the scripted driver, and a pool of
 // counted blocks.
 
 #pragma once
@@ -10,7 +10,7 @@ namespace fakecuda {
 
 inline std::atomic<int> poolBlocks, poolRequests, poolFailAt;
 
-/// Blocks that nobody gives back, as after a sticky error: the device's memory ends with its
+/// Blocks that are never freed, as after a sticky error, when the device's memory is lost with its
 /// context.
 inline std::map<void *, std::shared_ptr<void>> poolMemory;
 
@@ -35,7 +35,7 @@ inline BlockSource blocks() {
 
 using Values = std::vector<float>;
 
-/// What `edit` makes of the plan of an artifact.
+/// Applies `edit` to the plan of an artifact.
 template <typename Edit> std::string changed(const std::string &bytes, Edit edit) {
   format::ArtifactT artifact;
   auto read = *Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
@@ -49,7 +49,7 @@ template <typename Action> void addStep(format::PlanT &plan, Action action) {
   plan.steps.back()->action.Set(std::move(action));
 }
 
-/// A last step that writes the first result into w.
+/// Adds a last step that writes the first result into w.
 inline void addWriteBack(format::PlanT &plan) {
   plan.inputs[1]->mutated = true;
   format::CopyIntoT copy;
@@ -58,8 +58,8 @@ inline void addWriteBack(format::PlanT &plan) {
   addStep(plan, std::move(copy));
 }
 
-/// The register of a tensor like `like`, which is `source` seen from an offset on, in so many
-/// elements (both registers).
+/// Adds a tensor like `like` that is a view of `source` from an offset on, with this number of
+/// elements (both are registers).
 inline uint32_t addView(format::PlanT &plan, uint32_t like, uint32_t source, uint32_t offset,
                         uint32_t elements) {
   auto tensor = std::make_unique<format::TensorT>(*plan.tensors[like]);
@@ -104,7 +104,7 @@ struct Graphs : Session {
     ++host().held;
     return weights.emplace_back(newTensor(values));
   }
-  /// A call that takes x and leaves w to the caller.
+  /// Runs a call that takes x; w stays the caller's.
   Status callInto(HostTensor *x, HostTensor *w, std::span<OutputValue> outputs) {
     InputValue inputs[2];
     inputs[0].kind = inputs[1].kind = InputValue::Kind::Tensor;
@@ -117,7 +117,7 @@ struct Graphs : Session {
     EXPECT_EQ(inputs[1].handle, nullptr);
     return status;
   }
-  /// The result as a tensor of the caller.
+  /// Returns the result as a tensor of the caller.
   frit::Result<HostTensor *> keep(const Values &x, HostTensor *w) {
     OutputValue output;
     Status status = callInto(newTensor(x), w, {&output, 1});

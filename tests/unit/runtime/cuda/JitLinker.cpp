@@ -1,6 +1,6 @@
-// nvJitLink between the cubin of a file and the driver's own compiler: a scripted table shows what
-// is tried in which order and kept, and the real library, where it is installed, makes cubins of
-// PTX without a GPU.
+// nvJitLink, which is tried after the cubins of a file and before the driver's compiler. A scripted
+// table tests the order and the cached cubins; the real library, if it is installed, makes cubins
+// of PTX without a GPU.
 
 #include "runtime/artifact/GpuCode.h"
 #include "tests/unit/runtime/cuda/FakeDriver.h"
@@ -12,10 +12,10 @@ using namespace fakecuda;
 
 namespace {
 
-/// Threads may link at once. What it is asked is in `options` and `texts` in any order.
+/// Several threads may link at once, so `options` and `texts` of the calls are in any order.
 struct FakeLinker {
   int createCode = 0, completeCode = 0, links = 0, open = 0;
-  /// Refuses texts that have this in them, when they are completed.
+  /// Texts that contain this are refused when the link is completed.
   std::string refused;
   std::vector<std::vector<std::string>> options;
   std::vector<std::string> texts;
@@ -60,7 +60,7 @@ JitLinkerTable linkerTable() {
     if (!linking.refused.empty() && link.text.find(linking.refused) != std::string::npos) {
       return 4;
     }
-    // One of several says what it has, for the driver.
+    // If there are several cubins, the label lists the entries for the driver.
     link.label = link.text.find(kPtxKernelMark) == std::string::npos
                      ? "linked"
                      : "linked: " + listed(splitPtx(link.text, 1)[0].entries);
@@ -89,7 +89,7 @@ const JitLinker *scripted() {
   return &linker;
 }
 
-/// As a machine of many processors.
+/// A linker as on a machine with four processors.
 const JitLinker *scriptedOnFour() {
   static const JitLinker linker(linkerTable(), "fake", 4);
   return &linker;
@@ -104,7 +104,7 @@ std::string kernelText(const std::string &entry, size_t length = 0) {
          std::string(length, ' ') + "}\n";
 }
 
-/// What joinPtx makes of kernels.
+/// The text that joinPtx makes of kernels.
 std::string marked(const std::vector<std::string> &kernels) {
   std::string text = kHead;
   for (const std::string &kernel : kernels) {
@@ -113,7 +113,7 @@ std::string marked(const std::vector<std::string> &kernels) {
   return text;
 }
 
-/// artifactWith, of several kernels k0, k1, ... that each are launched once.
+/// artifactWith with several kernels k0, k1, ..., each launched once.
 std::string artifactOf(size_t kernels) {
   format::ArtifactT artifact;
   std::string bytes = artifactWith({{kPtx, 90, "ptx90"}}, 40, 0, static_cast<int>(kernels));
@@ -127,7 +127,7 @@ std::string artifactOf(size_t kernels) {
   code.entries.clear();
   for (size_t number = 0; number < kernels; ++number) {
     std::string entry = "k" + std::to_string(number);
-    // More shared memory than a launch may ask for unless its function allows it, each its own.
+    // More shared memory than a launch may use unless its function allows it, different for each.
     plan.kernels.push_back(addKernel(static_cast<uint32_t>((64 + number) * 1024)));
     plan.kernels.back()->variants[0]->launches[0]->entry = entry;
     code.entries.push_back(entry);
@@ -152,7 +152,7 @@ struct JitLink : testing::Test {
 };
 
 TEST_F(JitLink, PtxBecomesACubinOnceADeviceArchitecture) {
-  fake.minor = 3; // sm_93: the cubin is for the device, not for what the PTX names
+  fake.minor = 3; // sm_93: the cubin is for the device, not for the target that the PTX names
   Session session(artifactWith({{kPtx, 90, "ptx90"}}), scripted);
   ASSERT_TRUE(session.run().isOk());
   EXPECT_EQ(linking.options, std::vector(1, std::vector<std::string>{"-arch=sm_93"}));
@@ -203,7 +203,7 @@ TEST(SplitPtx, ATextWithoutSeveralMarkedKernelsIsOnePart) {
     EXPECT_EQ(parts[0].text, text);
   }
   EXPECT_EQ(splitPtx(unmarked, 16)[0].entries, (std::vector<std::string>{"a", "b"}));
-  // Neither are comments and bodies read for entries.
+  // Entries in comments and bodies are ignored.
   EXPECT_EQ(splitPtx("// .entry x\n.visible .entry y() { .entry z }\n", 16)[0].entries,
             std::vector<std::string>{"y"});
 }
@@ -420,7 +420,7 @@ Result<std::string> linkOne(const JitLinker &linker, const std::string &ptx, uin
   return std::move(cubins->front().bytes);
 }
 
-/// With the library of the wheel nvidia-nvjitlink or of a toolkit, where the build has found one.
+/// With the library of the wheel nvidia-nvjitlink or of a toolkit, if the build has found one.
 TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
   auto table = JitLinker::open(FRIT_NVJITLINK_LIBRARY);
   if (!table.isOk()) {
@@ -439,8 +439,8 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
     EXPECT_EQ(entries->front().threads, 128u);
     EXPECT_EQ(entries->front().cluster, 1u);
   }
-  // What PTX declares is read out of its cubin too: a list's table, a cluster, no parameters, what
-  // no launch could pass.
+  // The declarations in a cubin are those of its PTX: a list's table, a cluster, no parameters, and
+  // parameters that no launch could pass.
   constexpr const char *kPtx90 = R"(.version 8.0
 .target sm_90
 .address_size 64
@@ -470,7 +470,7 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
   ASSERT_TRUE(narrow.isOk()) << narrow.status().message();
   EXPECT_FALSE(
       readCubin({reinterpret_cast<const uint8_t *>(narrow->data()), narrow->size()}).isOk());
-  // No byte of a real one leads outside of it.
+  // No changed byte of a real cubin leads to a read outside of it.
   for (size_t at = 0; at < narrow->size(); ++at) {
     std::string altered =
         narrow->substr(0, at) + static_cast<char>(~(*narrow)[at]) + narrow->substr(at + 1);
@@ -486,8 +486,8 @@ TEST_F(JitLink, TheRealLibraryMakesCubinsOfPtx) {
       << wrong.status().message();
 }
 
-/// Links beside each other make what each makes alone, again and again, and one with an error makes
-/// no other fail.
+/// Parallel links give the same cubins as single ones, repeatedly, and an error in one does not
+/// affect others.
 TEST_F(JitLink, TheRealLibraryMakesCubinsBesideEachOther) {
   auto table = JitLinker::open(FRIT_NVJITLINK_LIBRARY);
   if (!table.isOk()) {

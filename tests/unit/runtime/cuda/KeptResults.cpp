@@ -1,5 +1,5 @@
-// What a forward keeps for its backward stays in the memory of its graph, and no graph writes over
-// it while somebody has it.
+// Results that a forward saves for its backward stay in the memory of its graph, and no graph
+// overwrites them while they are in use.
 
 #include "tests/unit/runtime/cuda/OperatorSession.h"
 
@@ -9,7 +9,7 @@ namespace {
 
 using Reasons = std::map<std::string, uint64_t>;
 
-/// The operators' plan that also gives r3, the last operator's result: 2 * (2 * (x + w) + w).
+/// The operators' plan that also returns r3, the last operator's result: 2 * (2 * (x + w) + w).
 std::string givingMore(bool twice = false) {
   return changed(withOperators(), [&](format::PlanT &plan) {
     uint32_t r3 = plan.outputs[0]->reg - 1;
@@ -29,7 +29,7 @@ Values keptOf(Values x, const Values &w) {
   return x;
 }
 
-/// Results 1 and on are kept for a backward.
+/// Results from 1 on are saved for a backward.
 struct Forward : Operators {
   explicit Forward(std::shared_ptr<GraphPool> shared = std::make_shared<GraphPool>(blocks()),
                    bool twice = false, const std::string &plan = "")
@@ -37,7 +37,7 @@ struct Forward : Operators {
     keptResults = {1};
     make(true, &torch);
   }
-  /// A call: checks the result, gives what is kept.
+  /// Runs a call, checks the result, and returns the saved tensor.
   HostTensor *forward(const Values &x, HostTensor *w) {
     std::vector<OutputValue> outputs(executor->outputCount());
     Status status = callInto(newTensor(x), w, outputs);
@@ -52,14 +52,14 @@ struct Forward : Operators {
   }
 };
 
-/// Its argument 0 is what a forward has kept.
+/// Argument 0 is a saved tensor of a forward.
 struct Backward : Operators {
   explicit Backward(std::shared_ptr<GraphPool> shared)
       : Operators(withOperators(), {}, std::move(shared)) {
     keptArguments = {0};
     make(true, &torch);
   }
-  /// As autograd: the tensor is gone when its backward has run.
+  /// Like autograd, releases the tensor after the backward.
   void backward(Forward &of, HostTensor *kept, HostTensor *w) {
     Values values = valuesOf(kept);
     OutputValue output;
@@ -113,7 +113,7 @@ TEST_F(KeptResultsTest, ABackwardWhoseForwardIsNoGraphBecomesOneLater) {
   EXPECT_EQ(backward.graphs->counters().replays, 2u);
 }
 
-/// What a forward keeps of a parameter is often a look at it: its transpose.
+/// A forward often saves a view of a parameter, such as its transpose.
 TEST_F(KeptResultsTest, LooksAtParametersAreReadWhereTheyLie) {
   Forward forward(pool, false, changed(withOperators(), [](format::PlanT &plan) {
                     uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg,
@@ -166,7 +166,7 @@ TEST_F(KeptResultsTest, AGraphThatSharedTheirMemoryIsMadeAnewBesideThem) {
   HostTensor *w = forward.weight({1, 2}), *u = before.weight({3, 4}), *v = after.weight({3, 4});
   auto run = [&](Operators &session, HostTensor *weight) {
     EXPECT_EQ(session.run({1, 2}, weight), expectedTwice({1, 2}, {3, 4}));
-    before.torch.fillWithJunk(); // which has the memory of all
+    before.torch.fillWithJunk(); // its pool is shared by all
   };
   for (int turn = 0; turn < 3; ++turn) {
     run(before, u);

@@ -1,4 +1,4 @@
-// CUDA graphs of calls in which operators of torch take part.
+// CUDA graphs of calls with operators of torch.
 
 #include "tests/unit/runtime/cuda/OperatorSession.h"
 
@@ -116,8 +116,8 @@ TEST_F(OperatorGraphsTest, RandomNumbersAreLaunchedByTorch) {
   EXPECT_EQ(session.host().held.load(), 1);
 }
 
-/// The operators' plan with results: r4, the operator's result r3, r3 seen from its second element
-/// on, r3 again, w seen so, and x.
+/// The operators' plan with the results r4, the operator's result r3, r3 from its second element
+/// on, r3 again, w from its second element on, and x.
 std::string lookingAround() {
   return changed(withOperators(), [](format::PlanT &plan) {
     uint32_t one = 0, s0 = plan.symbols[0]->reg, w = plan.inputs[1]->reg, r4 = plan.outputs[0]->reg,
@@ -224,7 +224,7 @@ TEST_F(OperatorGraphsTest, OperatorsNoMemoryAtTheKthRequestForAllK) {
     EXPECT_EQ(session.run(Values(size, 1), w), Values(size, 11));
     session.host().requests = 0;
     session.host().failAt = failAt;
-    auto result = session.call(Values(size, 1), w); // runs, and is captured behind
+    auto result = session.call(Values(size, 1), w); // runs, then is captured
     bool failed = session.host().requests > failAt;
     session.host().failAt = -1;
     if (!result.isOk()) {
@@ -321,7 +321,7 @@ TEST_F(OperatorGraphsTest, OperatorsThreadsGetTheirOwnResults) {
   Operators session;
   HostTensor *w = session.weight({1, 2, 3});
   std::atomic<int> wrong{0};
-  // The stand-in for torch has one current stream for all threads: the capture comes first.
+  // The fake of torch has one current stream for all threads, so the capture comes first.
   session.run({1, 1, 1}, w);
   session.run({1, 1, 1}, w);
   std::vector<std::thread> threads;

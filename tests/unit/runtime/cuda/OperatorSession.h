@@ -1,6 +1,7 @@
-// What the tests of graphs with operators of torch share. torch is played: its captures, its pool
-// of memory, an operator. The pool is used from its start by each capture, but for what was kept,
-// and filled with junk between the calls: what a graph reads it has written, or was copied in.
+// Shared by the tests of graphs with operators of torch, with a fake of torch: its captures, its
+// memory pool, and an operator. Each capture uses the pool from its start, except for saved
+// results, and the pool is filled with junk between calls, so that a graph must not read stale
+// data.
 
 #pragma once
 
@@ -8,8 +9,7 @@
 
 namespace fakecuda {
 
-/// The bookkeeping of torch's CUDAGraph: what it does in which order, and what it leaves behind
-/// when ending a capture fails.
+/// Follows torch's CUDAGraph: the order of its actions, and its state after a capture fails to end.
 struct FakeTorch : OperatorCapture {
   explicit FakeTorch(DeviceHost &host) : host(host) {}
 
@@ -64,7 +64,8 @@ struct FakeTorch : OperatorCapture {
                : Status::ok();
   }
 
-  /// What no graph may depend on between two calls: all but results that somebody has.
+  /// Overwrites all memory except for results in use, since no graph may depend on it between
+  /// calls.
   void fillWithJunk() {
     for (auto &one : memory) {
       std::vector<char> before = *one;
@@ -79,7 +80,7 @@ struct FakeTorch : OperatorCapture {
       }
     }
   }
-  /// Behind tensors that were not given back.
+  /// The offset after the last tensor in use, from which a capture allocates.
   size_t reserved(const std::vector<char> &pool) const {
     char *last = nullptr;
     for (const auto &[tensor, end] : inPool) {
@@ -95,7 +96,7 @@ struct FakeTorch : OperatorCapture {
   int replays = 0;
 };
 
-/// chainOf(5), in which operators take the place of the second and fourth kernel.
+/// chainOf(5) with operators instead of the second and fourth kernel.
 inline std::string withOperators(const char *name = "aten::mm") {
   format::ArtifactT artifact;
   std::string bytes = chainOf(5);
@@ -107,7 +108,7 @@ inline std::string withOperators(const char *name = "aten::mm") {
   for (auto &step : plan.steps) {
     format::LaunchT *launch = step->action.AsLaunch();
     if (launch && launches++ % 2 == 1) {
-      steps.pop_back(); // its result is the operator's own
+      steps.pop_back(); // the operator allocates its result
       format::AtenT call;
       call.name = name;
       uint32_t source = launch->tensors[0], result = launch->tensors[2];
@@ -124,7 +125,7 @@ inline std::string withOperators(const char *name = "aten::mm") {
   return packArtifact(artifact);
 }
 
-/// y = 2 * x by way of a workspace.
+/// y = 2 * x with a workspace.
 inline Status twice(DeviceHost &host, const DecodedPlan &plan, uint32_t number, RunState &state) {
   const format::Aten &call = *plan.atenCalls[number];
   TensorView x = host.viewOf(state.tensors[call.arguments()->Get(0)->reg()].handle);
@@ -174,13 +175,13 @@ struct Operators : Graphs {
     host().traits = std::move(traits);
     make(true, &torch);
   }
-  /// As torch: what waits for a captured stream is refused, and breaks the capture.
+  /// Like torch: waiting for a captured stream is refused, and invalidates the capture.
   Status broken() {
     fake.isInvalid = true;
     return Status::error(ErrorKind::Runtime,
                          "CUDA error: operation not permitted when stream is capturing");
   }
-  /// A call, and junk behind it.
+  /// Runs a call, then fills memory with junk.
   Values run(const Values &x, HostTensor *w) {
     auto result = call(x, w);
     EXPECT_TRUE(result.isOk()) << result.status().message();

@@ -1,5 +1,5 @@
-// A CUDA driver that follows a script, for the tests around it. Launches run a loop in place of the
-// kernel. No GPU, no driver, no CUDA headers.
+// A fake CUDA driver that follows a script. Launches run a loop instead of the kernel. It needs no
+// GPU, no driver and no CUDA headers.
 
 #pragma once
 
@@ -22,33 +22,32 @@ namespace fakecuda {
 
 using namespace frit;
 
-/// Parameters of a launch, copied when it was made: addresses, then numbers.
+/// Parameters of a launch, copied at the launch: addresses, then numbers.
 using Parameters = std::vector<uint64_t>;
 
 /// A CUDA graph: what was launched and copied while a stream was captured.
 using FakeGraph = std::vector<std::function<void()>>;
-/// Tells nodes of a graph from those of others: they are numbers, the graph's times this and their
-/// own.
+/// Nodes are numbers that identify their graph too: the graph's number times this, plus the node's.
 constexpr uintptr_t kMostNodes = 1 << 16;
 
 struct FakeDriver {
   int version = 13000, major = 9, minor = 0;
   void *context = reinterpret_cast<void *>(0x1000);
-  /// Other contexts lie on devices of their own: number and compute capability.
+  /// Devices of other contexts: number and compute capability.
   std::map<void *, std::array<int, 3>> devices;
   int capturing = 0;
   DriverCode initCode = 0, launchCode = 0;
-  /// What a stream answers when it is asked, and after how many launches any launch fails with
-  /// `lateCode`.
+  /// The result of querying a stream, and the number of launches after which every launch fails
+  /// with `lateCode`.
   DriverCode queryCode = 0, lateCode = 0;
   int lateAfter = -1;
-  /// Answer to loading an image, by its label.
+  /// The result of loading an image, by its label.
   std::map<std::string, DriverCode> loadCodes;
-  /// The k-th call that may fail for lack of memory does.
+  /// The k-th call that may fail for lack of memory fails.
   int failMemoryAt = -1, memoryCalls = 0;
   std::vector<std::string> log;
-  /// Labels of what is loaded; where one lists entries ("linked: one, two"), the module has no
-  /// others. Entries that were launched.
+  /// Labels of loaded modules; if a label lists entries ("linked: one, two"), the module has no
+  /// others. Launched entries.
   std::map<DriverModule, std::string> modules;
   uintptr_t moduleNumber = 0;
   std::map<DriverFunction, std::string> functions;
@@ -58,37 +57,37 @@ struct FakeDriver {
   Parameters parameters;
   unsigned grid[3] = {};
   void *stream = nullptr;
-  /// What a kernel does; nothing where there is none.
+  /// The effect of a kernel; nothing if null.
   void (*kernel)(const Parameters &) = nullptr;
-  /// Of every launch: addresses and then numbers.
+  /// The parameters of every launch: addresses, then numbers.
   size_t pointers = 2, numbers = 1;
-  /// Where a launch passes a table: its words, which stand for the parameters then.
+  /// The words of the table that a launch passes instead of parameters; 0 if none.
   size_t tableWords = 0;
-  /// The stream that is captured and what it got so far; answers to beginning, ending, making and
-  /// launching.
+  /// The captured stream and its recorded work; results of beginning and ending a capture, and of
+  /// instantiating and launching a graph.
   void *captured = nullptr;
   std::thread::id capturedBy;
   FakeGraph recorded;
   DriverCode beginCode = 0, endCode = 0, makeCode = 0, graphCode = 0;
-  /// The answer to writing into the k-th node since it was set.
+  /// The result of updating the k-th node since it was set.
   DriverCode nodeCode = 0;
   int nodeCodeAfter = 0;
   uintptr_t graphNumber = 0;
-  /// Memory and graphs end with the driver: after a sticky error nobody gives them back.
+  /// Memory and graphs are owned by the driver, because they are not freed after a sticky error.
   std::map<uint64_t, std::shared_ptr<void>> memory;
   std::map<void *, std::unique_ptr<FakeGraph>> graphs;
   void *lastNode = nullptr;
   /// The numbers of graphs that have not been destroyed.
   std::map<void *, uintptr_t> templates;
-  /// Something was done during a capture that would break it.
+  /// Describes an action during a capture that would invalidate it.
   std::string broken;
-  /// What is captured is broken already: an operator waited. The capture has to be ended, and ends
-  /// with an error.
+  /// The capture is invalid because an operator waited. It must be ended, and ends with an error.
   bool isInvalid = false;
-  /// torch captures, and memory may be taken: it comes from a pool.
+  /// torch captures, so memory may be allocated: it comes from a pool.
   bool hasPool = false;
   int liveGraphs = 0;
-  /// For models without torch: GPUs, blocks of memory that are held, the answer to fetching.
+  /// For models without torch: the number of GPUs, allocated blocks, and the result of copies to
+  /// the host.
   int deviceCount = 1;
   int blocks = 0;
   DriverCode fetchCode = 0;
@@ -106,7 +105,7 @@ inline bool isCaptured(void *stream) {
   return stream && stream == fake.captured;
 }
 
-/// Other threads may: captures are those of a thread.
+/// Records an action that the capturing thread must not make; other threads may.
 inline void notWhileCapturing(const char *what) {
   std::lock_guard<std::mutex> guard(fakeLock);
   if (fake.captured && fake.capturedBy == std::this_thread::get_id() && !fake.hasPool) {
@@ -140,13 +139,12 @@ inline void destroyGraph(void *graph) {
 
 constexpr size_t kElfHeader = 64;
 
-/// What pieces of code are told apart by: the first comment of PTX, what stands behind the header
-/// of a cubin.
+/// The label of a piece of code: the first comment of PTX, or the text after the header of a cubin.
 inline std::string labelOf(const char *image) {
   return *image == '\x7f' ? image + kElfHeader : std::string(image + 3, std::strchr(image, '\n'));
 }
 
-/// Code that a reader lets through, with one entry.
+/// Code with one entry that a reader accepts.
 inline std::string codeOf(format::GpuCodeKind kind, uint32_t arch, const std::string &label,
                           size_t parameters = 3, uint32_t tableBytes = 0) {
   if (kind == format::GpuCodeKind::Cubin) {

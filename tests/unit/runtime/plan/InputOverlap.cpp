@@ -1,4 +1,4 @@
-// Whether views meet, against the sets of bytes they really touch.
+// Compares the overlap test of views with the exact sets of bytes.
 
 #include "runtime/plan/InputOverlap.h"
 

@@ -1,5 +1,4 @@
-// Size expressions are what stands between a dynamic shape and a wrong pointer, so every operation
-// has its edge cases here.
+// Tests edge cases of every operation, because a wrong size expression gives a wrong pointer.
 
 #include "runtime/plan/ScalarProgram.h"
 

@@ -1,5 +1,5 @@
-// What stands for an approximate instruction has to err, or emulated tests prove nothing about
-// devices, and never beyond the manual.
+// The emulation of an approximate instruction must have errors, or emulated tests prove nothing
+// about devices, but none beyond the manual.
 
 #include "runtime/simt/ApproximateMath.h"
 
@@ -39,7 +39,7 @@ struct Errors {
   }
 };
 
-/// Patterns that reach every exponent; 2^17 of them.
+/// Calls `body` with 2^17 bit patterns that reach every exponent.
 template <typename Body> void forManyFloats(Body body) {
   for (uint64_t bits = 0; bits <= UINT32_MAX; bits += 32749) {
     if (auto value = std::bit_cast<float>(static_cast<uint32_t>(bits)); std::isfinite(value)) {
@@ -154,7 +154,7 @@ TEST(ApproximateMath, RootsErrByTheirRelativeErrors) {
   EXPECT_GT(mostOfReciprocals, 0.9 * std::exp2(-22.9));
 }
 
-/// The manual's tables, and what IEEE says where it has none.
+/// Special values are those of the manual's tables, or of IEEE if it has none.
 TEST(ApproximateMath, SpecialOperandsHaveTheirResults) {
   EXPECT_EQ(exp2Of(-kInfinity), 0);
   EXPECT_FALSE(std::signbit(exp2Of(-kInfinity)));
@@ -195,7 +195,7 @@ TEST(ApproximateMath, SpecialOperandsHaveTheirResults) {
   EXPECT_TRUE(std::isnan(rsqrtOf(kNan)));
 }
 
-/// Two runs of a kernel do the same, and neighbours err to both sides.
+/// Two runs of a kernel have the same errors, and those of neighbours have both signs.
 TEST(ApproximateMath, ErrorsFollowFromTheOperands) {
   std::set<int> signs;
   for (int i = 1; i < 100; ++i) {

@@ -1,5 +1,5 @@
-// The emulator must catch what a GPU would hide. The kernels here are written by hand against the
-// callback table, each with one bug planted, beside the same kernel without it.
+// The emulator must detect errors that a GPU would hide. The kernels here are written by hand for
+// the callback table, each with and without one planted bug.
 
 #include "runtime/simt/SimtGrid.h"
 
@@ -73,8 +73,7 @@ template <bool WithBarrier> void reverse(const SimtContext *c) {
 
 } // namespace
 
-/// Compiled code keeps vectors on its stack and takes for granted that the stack is a multiple of
-/// 16 at every call.
+/// Compiled code stores vectors on the stack and assumes 16-byte alignment at every call.
 TEST(SimtGrid, stacksAreAligned) {
   Example run;
   Status status = run([](const SimtContext *c) {
@@ -97,14 +96,14 @@ TEST(SimtGrid, sharedMemoryAndBarrier) {
 
 TEST(SimtGrid, missingBarrier) {
   Example run;
-  // The first thread reads what the last one has not written yet.
+  // The first thread reads an element that the last one has not written yet.
   EXPECT_ERROR(run(reverse<false>), "frit_test", "block (0, 0, 0)", "thread (0, 0, 0)",
                "shared memory", "nobody has written");
 }
 
 TEST(SimtGrid, raceOnSharedMemory) {
   Example run;
-  // Everything is written once before, so only the order can tell.
+  // All elements are initialised, so only the order of accesses shows the race.
   EXPECT_ERROR(run([](const SimtContext *c) {
                  int t = c->threadId[0];
                  storeShared(c, t, 0.f);
@@ -152,7 +151,7 @@ TEST(SimtGrid, hugeBuffersAreRefused) {
   EXPECT_ERROR(run(reverse<true>), "17179870208 bytes", "run it on smaller tensors");
 }
 
-/// Elements far apart: what a buffer spans is no memory, what is touched of it is.
+/// Elements far apart: memory is allocated only for accessed parts of a buffer's span.
 TEST(SimtGrid, sparseBuffers) {
   constexpr uint64_t kSpan = uint64_t(1) << 36;
   void *memory = mmap(nullptr, kSpan, PROT_READ | PROT_WRITE,
@@ -181,7 +180,7 @@ TEST(SimtGrid, sparseBuffers) {
   ASSERT_EQ(traffic.written.size(), 1u);
   EXPECT_EQ(traffic.written[0].begin, reinterpret_cast<uintptr_t>(run.y.data()));
   EXPECT_EQ(traffic.written[0].end - traffic.written[0].begin, 1024u);
-  // An index of 32 bits wraps around, and falls beside.
+  // A 32-bit index wraps around, and is out of bounds.
   EXPECT_ERROR(run([](const SimtContext *c) {
                  storeFloat(c, output(c) + global(c),
                             loadFloat(c, input(c) + int32_t(global(c) * kStride)));
@@ -199,7 +198,7 @@ TEST(SimtGrid, whatIsReadBackWasWrittenHere) {
     storeFloat(c, output(c) + global(c), loadFloat(c, output(c) + global(c)) + 1);
   });
   ASSERT_TRUE(status.isOk()) << status.message();
-  // The second load and the second store are more than there has to be.
+  // The second load and the second store exceed the minimum.
   EXPECT_EQ(traffic.mandatory, 2048u);
   EXPECT_EQ(traffic.moved, 4096u);
   ASSERT_EQ(traffic.read.size(), 1u);
@@ -378,7 +377,7 @@ TEST(SimtGrid, aBlockThatMayNotHaveBegun) {
 TEST(SimtGrid, aBarrierOfTheBlockOrdersNoOtherBlock) {
   Example run;
   EXPECT_ERROR(runClusters(run, gatherFirst<true, false>), "shared memory");
-  // Both blocks write to the same place.
+  // Both blocks write to the same element.
   EXPECT_ERROR(runClusters(run,
                            [](const SimtContext *c) {
                              c->operations->clusterBarrier(c, 0);
@@ -389,7 +388,7 @@ TEST(SimtGrid, aBarrierOfTheBlockOrdersNoOtherBlock) {
                              c->operations->clusterBarrier(c, 2);
                            }),
                "races with a store by thread 0 of block 0", "shared memory");
-  // One block reads what another writes, with a barrier of its own between.
+  // One block reads what another writes, with only a barrier of the block between.
   EXPECT_ERROR(runClusters(run,
                            [](const SimtContext *c) {
                              storeShared(c, c->threadId[0], 0.f);
@@ -449,7 +448,7 @@ TEST(SimtGrid, clustersThatNoDeviceTakes) {
                "block 2 of a cluster of 2");
 }
 
-/// Global memory is ordered by a barrier of the cluster, between its blocks and no others.
+/// A barrier of the cluster orders accesses to global memory only between its blocks.
 TEST(SimtGrid, globalMemoryOfACluster) {
   auto exchange = [](const SimtContext *c) {
     int t = c->threadId[0], n = c->blockDim[0], partner = c->blockId[0] ^ 1;

@@ -1,7 +1,6 @@
-// The numbered rules of docs/Artifact.md, one test a number (tests/lint/test_artifact_rules.py
-// holds that none is missing); those about weights are in WeightConstraints.cpp, those about calls
-// in CallConstraints.cpp. Each starts from a file that is loaded, decoded and run, and breaks one
-// thing in it.
+// The numbered rules of docs/Artifact.md, one test per number (tests/lint/test_artifact_rules.py
+// checks that none is missing); those for weights are in WeightConstraints.cpp, those for calls in
+// CallConstraints.cpp. Each test damages one field of a file that can be loaded, decoded and run.
 
 #include "tests/unit/runtime/Cubin.h"
 #include "tests/unit/runtime/standalone/BrokenArtifact.h"
@@ -54,7 +53,7 @@ TEST(ArtifactConstraint, A3_TheBodyIsAsLongAsItSays) {
   for (size_t length = 0; length < file.size(); ++length) {
     expectError(use(std::string_view(file).substr(0, length)), "not a usable .frit artifact");
   }
-  // A body of more than 64 MiB that is there, and a file of more than 1 TiB, of which no byte is.
+  // A real body of more than 64 MiB, and a sparse file of more than 1 TiB.
   constexpr uint64_t kBeyond = (uint64_t(64) << 20) + 1;
   std::string large = withHeader(file.substr(0, sizeof(Header)) + std::string(kBeyond, 'x'),
                                  [](Header &h) { h.bodyBytes = kBeyond; });
@@ -127,7 +126,7 @@ TEST(ArtifactConstraint, A6_TheBodyPassesTheVerifier) {
   expectError(nested(8), "needs libtorch", ErrorKind::Unsupported);
   expectError(nested(100), "its body is malformed");
   expectError(use(frameArtifact(std::string(64, '\xff'))), "its body is malformed");
-  // The verifier does not look where the structs of a list begin (found by scripts/fuzz).
+  // The verifier does not check where the structs of a list begin (found by scripts/fuzz).
   unsigned refused = 0;
   for (bool shifted : {false, true}) {
     flatbuffers::FlatBufferBuilder builder;
@@ -151,8 +150,7 @@ TEST(ArtifactConstraint, A6_TheBodyPassesTheVerifier) {
         !status.isOk() && status.message().find("begins inside of a number") != std::string::npos;
   }
   EXPECT_GE(refused, 1u);
-  // Tables are counted however few bytes they share: the body below has one module, named again and
-  // again.
+  // Tables are counted even if they share bytes: the body below refers to one module many times.
   auto modules = [](size_t count) {
     flatbuffers::FlatBufferBuilder builder;
     std::vector<flatbuffers::Offset<format::GpuModule>> list(count,
@@ -166,7 +164,7 @@ TEST(ArtifactConstraint, A6_TheBodyPassesTheVerifier) {
   };
   expectError(modules(7'999'000), "GPU module 0 is of an unknown kind or empty");
   expectError(modules(8'001'000), "its body is malformed");
-  // Under a digest that fits no byte of the body leads outside of it.
+  // With a valid digest, no changed byte of the body leads to a read outside of it.
   std::string body = Small().pack({}).substr(sizeof(Header));
   for (size_t at = 0; at < body.size(); ++at) {
     for (int value : {0x00, 0x01, 0x7f, 0x80, 0xff}) {
@@ -205,7 +203,7 @@ TEST(ArtifactConstraint, A8_OnePlanForATarget) {
     s.artifact.plans.push_back(std::make_unique<format::PlanT>());
     s.artifact.plans[0]->target = static_cast<format::Target>(7);
   });
-  // Plans for the CPU may be several, each of a code image of its own.
+  // There may be several plans for the CPU, each for a separate code image.
   auto plans = [](std::vector<uint32_t> images, format::Target target = format::Target::Cpu) {
     return [=](Small &s) {
       s.addImage("x86-64-v3"), s.artifact.images[1]->kind = target == format::Target::Simt
@@ -278,7 +276,7 @@ TEST(ArtifactConstraint, A12_TextsAreBoundedAndUtf8) {
     expectRefused("no UTF-8", [&](Small &s) { s.plan().guards[0]->requirement = bad; });
     expectRefused("no UTF-8", [&](Small &s) { s.plan().kernels[0]->name = bad; });
   }
-  // Texts are looked at in steps of eight bytes.
+  // Texts are checked in steps of eight bytes.
   for (size_t before = 0; before < 18; ++before) {
     for (size_t after : {0, 1, 7, 8, 9}) {
       std::string start(before, 'a'), end(after, 'z');

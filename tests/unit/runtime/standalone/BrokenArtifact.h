@@ -1,5 +1,5 @@
-// A file that is loaded, decoded and run, and one thing in it broken: what the tests of numbered
-// rules do.
+// Helpers of the tests of numbered rules, which damage one field of a file that can be loaded,
+// decoded and run.
 
 #pragma once
 
@@ -15,8 +15,7 @@
 
 namespace frit {
 
-/// All that happens to a file of the CPU from its bytes to the results of a call on `count` floats,
-/// or on what `change` makes of them.
+/// Loads, decodes and runs a CPU file on `count` floats, or on the tensor after `change`.
 inline Status useCpu(const std::shared_ptr<const Artifact> &artifact, int64_t count,
                      const std::function<void(HostTensor &)> &change = {}, size_t given = 1) {
   auto decoded = DecodedPlan::decode(artifact, *artifact->plan(format::Target::Cpu));
@@ -61,7 +60,7 @@ inline Status use(std::string_view bytes, int64_t count = 3) {
   return Status::ok();
 }
 
-/// One line, of a length a terminal bears.
+/// Expects an error of one line, not too long for a terminal, that contains `part`.
 inline void expectError(const Status &status, std::string_view part,
                         ErrorKind kind = ErrorKind::BadArtifact) {
   ASSERT_FALSE(status.isOk()) << "accepted, expected: " << part;

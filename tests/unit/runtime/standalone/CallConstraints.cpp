@@ -1,5 +1,5 @@
-// The numbered rules of docs/Artifact.md about calls, one test a number: ArtifactConstraints.cpp
-// says how they are made.
+// The numbered rules of docs/Artifact.md for calls, one test per number, as in
+// ArtifactConstraints.cpp.
 
 #include "tests/unit/runtime/standalone/BrokenArtifact.h"
 
@@ -66,7 +66,7 @@ TEST(ArtifactConstraint, A29_ArgumentsAreThoseOfTheSignature) {
           "it has 0 dimensions, compiled for 1");
   refused(call(asItIs, [](HostTensor &x) { x.device = format::Device::Cuda; }),
           "it lies on Cuda, compiled for Cpu");
-  // Sizes: what a symbol may be, what is computed of it, what is fixed.
+  // Sizes: ranges of symbols, expressions of symbols, constant sizes.
   refused(call([](Small &s) { s.plan().symbols[0]->max = 8; }, {}, 9),
           "input 0 ('x'): its size along dimension 0 is 9, compiled for s0 between");
   refused(call([](Small &s) { s.plan().symbols[0]->divisor = 4; }, {}, 6),
@@ -81,7 +81,8 @@ TEST(ArtifactConstraint, A29_ArgumentsAreThoseOfTheSignature) {
                 s.builder.emit(s.program, format::Op::Add, s.s0, s.one)};
           }),
           "its size along dimension 0 is 3, compiled for 4");
-  // Strides, where any size differs from 1; not of what is empty, nor where nobody relies on them.
+  // Strides of dimensions whose size is not 1, except for empty tensors and if nothing relies on
+  // them.
   auto every2nd = [](HostTensor &x) { x.strides = {2}; };
   refused(call(asItIs, every2nd), "its stride along dimension 0 is 2, compiled for 1");
   accepted(call(asItIs, every2nd, 1));
@@ -91,13 +92,13 @@ TEST(ArtifactConstraint, A29_ArgumentsAreThoseOfTheSignature) {
       },
       every2nd, 0));
   accepted(call([](Small &s) { s.plan().inputs[0]->any_strides = true; }, every2nd));
-  // The storage offset, where the plan relies on it.
+  // The storage offset, if the plan relies on it.
   auto shifted = [](HostTensor &x) { x.offset = 4; };
   accepted(call(asItIs, shifted));
   refused(call([](Small &s) { s.plan().inputs[0]->offset = s.builder.intConstant(0); }, shifted),
           "its storage offset is 4, compiled for 0");
   accepted(call([](Small &s) { s.plan().inputs[0]->offset = s.four; }, shifted));
-  // Who assumes it.
+  // The operator that assumes it.
   refused(call(
               [](Small &s) {
                 s.plan().symbols[0]->max = 8,
@@ -149,7 +150,7 @@ TEST(ArtifactConstraint, A30_GuardsHold) {
   accepted(call(aligned));
   refused(call(aligned, [](HostTensor &x) { x.data += 32; }),
           "input 0 ('x'): its address is no multiple of 64 bytes");
-  // Of several, the one that does not hold is named.
+  // Of several guards, the one that does not hold is named.
   refused(call(
               [&](Small &s) {
                 uint32_t three = s.builder.intConstant(3);

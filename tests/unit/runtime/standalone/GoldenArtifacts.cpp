@@ -1,6 +1,5 @@
-// Every plan of the golden files, those for a GPU included, is still decoded
-// (tests/python/runtime/test_golden_artifacts.py runs the others), or the file is refused because
-// of its version.
+// Every plan of the golden files, including those for a GPU, can still be decoded, or the file is
+// refused because of its version. (tests/python/runtime/test_golden_artifacts.py runs the others.)
 
 #include "runtime/plan/DecodedPlan.h"
 

@@ -1,5 +1,5 @@
-// The C++ API without torch: what it says of a model, whose memory is whose, and one line for each
-// mistake. examples/standalone and its test run models of the compiler.
+// The C++ API without torch: descriptions of models, ownership of memory, and one line for each
+// error. examples/standalone and its test run models of the compiler.
 
 #include "runtime/standalone/Model.h"
 #include "tests/unit/runtime/standalone/SmallArtifact.h"

@@ -24,8 +24,8 @@ public:
   int64_t stride = 1;
 };
 
-/// Inputs x and y, each of `count` elements `stride` apart; y is written, and returned as a view of
-/// itself if asked for.
+/// Inputs x and y, each of `count` elements with a stride; y is written and, if `returned`,
+/// returned as a view of itself.
 std::string accumulate(int64_t count, int64_t stride, bool returned) {
   format::ArtifactT artifact;
   artifact.graph = "accumulate";

@@ -1,4 +1,4 @@
-// The numbered rules of docs/Artifact.md that are about plans.
+// The numbered rules of docs/Artifact.md for plans.
 
 #include "tests/unit/runtime/Cubin.h"
 #include "tests/unit/runtime/standalone/BrokenArtifact.h"
@@ -283,8 +283,8 @@ TEST(ArtifactConstraint, A25_HostCodeIsThereForThisMachine) {
               "(x86-64-v3,+avx2,+avx9000,+qubits: it lacks avx9000, qubits); compile it again with "
               "--target=cpu:x86-64-v3",
               ErrorKind::Unsupported);
-  // Of several images the first that the machine can run; what it cannot run is never mapped. Its
-  // code would leave an error.
+  // Of several images, the first that the machine can run is used; others are never mapped. Their
+  // code would report an error.
   for (bool withPlans : {false, true}) {
     Small several;
     several.addImage("x86-64-v3");
@@ -300,7 +300,7 @@ TEST(ArtifactConstraint, A25_HostCodeIsThereForThisMachine) {
     Status status = use(several.pack());
     EXPECT_TRUE(status.isOk()) << status.message();
   }
-  // A plan of an image takes no other's entries.
+  // A plan for an image does not use entries of another.
   Small apart;
   apart.addImage("x86-64-v3");
   apart.artifact.images[0]->entries[0]->name = "other";
@@ -339,7 +339,7 @@ TEST(ArtifactConstraint, A26_GpuCodeTakesWhatLaunchesPass) {
   gpu("does not begin with .version", replaced(".version", ".verse"));
   gpu("holds a zero byte", replaced("made by hand", std::string_view("made\0by hand", 12)));
   gpu("has no body", replaced("{ { ret; } }", ""));
-  // Cubins, which do not tell integers from floats.
+  // Cubins, which do not distinguish integers from floats.
   auto cubin = [](CubinEntry entry, const std::function<void(std::string &)> &damage = {}) {
     return [=](Small &s) {
       std::string bytes = cubinWith(entry);

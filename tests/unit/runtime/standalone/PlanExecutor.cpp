@@ -1,5 +1,5 @@
-// The executor over plans written by hand and kernels written in C++: values, reuse, and what
-// remains when memory runs out at any allocation. torch's host runs the same steps in
+// The executor with plans written by hand and kernels written in C++: values, reuse, and leaks when
+// memory runs out at any allocation. torch's host runs the same steps in
 // tests/python/runtime/test_executable.py.
 
 #include "runtime/artifact/ArtifactBuilder.h"
@@ -14,7 +14,7 @@ using namespace frit;
 
 namespace {
 
-/// y = x + ints[0] on f32, split among threads like a real kernel.
+/// y = x + ints[0] for f32, split among threads like a real kernel.
 class AddBackend : public KernelBackend {
 public:
   Status launch(const KernelArguments &arguments, TensorHost &host) override {
@@ -35,7 +35,7 @@ public:
   uint32_t launchedVariant = 99;
 };
 
-/// Gives out memory until the `failAt`-th request; counts what is out.
+/// Allocates memory until the `failAt`-th request, and counts allocations in use.
 struct CountingHost {
   int64_t failAt = -1, requests = 0, out = 0;
 };
@@ -236,7 +236,7 @@ TEST(PlanExecutor, NoMemoryAtAnyRequestLeavesNothingBehind) {
   bool succeeded = false;
   for (int64_t failAt = 0; !succeeded; ++failAt) {
     ASSERT_LT(failAt, 100);
-    counting = {failAt, 0, 1}; // the input is out already
+    counting = {failAt, 0, 1}; // the input is already allocated
     InputValue input;
     input.kind = InputValue::Kind::Tensor;
     input.handle = makeTensor({1, 2, 3});

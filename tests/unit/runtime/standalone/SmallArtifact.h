@@ -1,5 +1,5 @@
-// A file with one of most things in it, from which tests of the reader start: its fields are there
-// to be broken.
+// A file with one element of most kinds, from which tests of the reader start: they damage its
+// fields.
 
 #pragma once
 
@@ -38,7 +38,7 @@ inline const char *const kListPtx = R"(// made by hand
 { ret; }
 )";
 
-/// y = k(x, w) for x of s0 elements, and a look at it.
+/// y = k(x, w) for x of s0 elements, and a view of y.
 struct Small {
   format::ArtifactT artifact;
   PlanBuilder builder;
@@ -99,7 +99,7 @@ struct Small {
   template <typename T> T &step(size_t number) {
     return *static_cast<T *>(plan().steps[number]->action.value);
   }
-  /// For inputs of other kinds: nothing is computed.
+  /// Removes everything that uses tensors, for inputs of other kinds.
   void withoutTensors() {
     plan().steps.clear(), plan().outputs.clear(), plan().constants.clear(), plan().symbols.clear(),
         plan().guards.clear();
@@ -126,7 +126,7 @@ inline Header headerOf(const std::string &file) {
   return header;
 }
 
-/// The same file under another header, with the digest that fits it.
+/// The same file with another header and a valid digest.
 inline std::string withHeader(std::string file, const std::function<void(Header &)> &change) {
   Header header = headerOf(file);
   size_t end = sizeof(Header) + header.bodyBytes;

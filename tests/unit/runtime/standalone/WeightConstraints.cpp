@@ -1,4 +1,4 @@
-// The numbered rules of docs/Artifact.md that are about weights and constants, one test a number.
+// The numbered rules of docs/Artifact.md for weights and constants, one test per number.
 
 #include "tests/unit/runtime/standalone/BrokenArtifact.h"
 
@@ -22,7 +22,7 @@ TEST(ArtifactConstraint, A11_WeightsLieInsideOfTheirSection) {
 
 TEST(ArtifactConstraint, A13_WeightsAreComparedOnRequest) {
   Small small;
-  // A gap of four bytes, the first four twice.
+  // A gap of four bytes; the first four bytes belong to two weights.
   auto &second = *small.artifact.weights.emplace_back(
       std::make_unique<format::WeightT>(*small.artifact.weights[0]));
   second.name = "v", second.offset = 0, second.bytes = 4, second.sizes = {1};
@@ -79,7 +79,7 @@ TEST(ArtifactConstraint, A31_ConstantsAreWhatThePlanExpects) {
                 [](Small &s) { s.plan().tensors[s.w]->sizes = {s.s0}; });
   expectRefused("constant 0: a size or stride is not fixed",
                 [](Small &s) { s.plan().tensors[s.w]->strides = {s.s0}; });
-  // The stride of a dimension of one element is nobody's.
+  // The stride of a dimension with one element is not checked.
   Small one;
   one.plan().tensors[one.w]->sizes = {one.one};
   one.artifact.weights[0]->sizes = {1}, one.artifact.weights[0]->strides = {7};
@@ -102,7 +102,7 @@ struct WeightsFolder {
   }
 };
 
-/// A file whose weights are elsewhere.
+/// A file with a separate weights file.
 std::string apart(const std::function<void(Small &)> &change = [](Small &) {}) {
   Small small;
   small.artifact.weights_file = std::make_unique<format::WeightsFileT>();

@@ -1,5 +1,5 @@
-// What TorchHost tells CUDA graphs of tensors that lie in their memory: whether somebody still has
-// one, in whatever way torch shares storages.
+// TorchHost tells CUDA graphs whether a tensor in their memory is still in use, however torch
+// shares its storage.
 
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/TorchHost.h"

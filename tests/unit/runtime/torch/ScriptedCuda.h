@@ -1,4 +1,4 @@
-// What the library that stands for libcuda.so.1 in the tests of runtime/torch shares with them.
+// The interface between the tests of runtime/torch and the fake libcuda.so.1.
 
 #pragma once
 

@@ -1,8 +1,7 @@
 // GPU graphs under torch with several devices (row 9 of "GPU faults" in tests/README.md): a call
-// runs on the device of its arguments, on the stream and with the memory of that device, and the
-// caller's device is what it was, whatever happened. torch's own CUDA is not built in where there
-// is no GPU, so its parts that a call meets are small ones of the test: who knows the current
-// device, the allocator, and one operator.
+// runs on the device of its arguments, on the stream and with the memory of that device, and always
+// restores the caller's device. torch may be built without CUDA, so the parts that a call uses are
+// fakes: the device guard, the allocator, and one operator.
 
 #include "runtime/torch/Bridge.h"
 #include "runtime/torch/TorchExecutable.h"
@@ -26,7 +25,7 @@ fakecuda::FakeDriver &driver() { return *fritScriptedDriver(); }
 void *contextOf(c10::DeviceIndex device) { return reinterpret_cast<void *>(0x1000 * (device + 1)); }
 void *streamOf(c10::DeviceIndex device) { return reinterpret_cast<void *>(0x70 + device); }
 
-/// The current device of the thread, whose context is the driver's current one.
+/// The thread's current device, which determines the driver's current context.
 struct Devices : c10::impl::DeviceGuardImplInterface {
   explicit Devices(c10::DeviceType = c10::DeviceType::CUDA) {}
   static inline thread_local c10::DeviceIndex current = 0;
