@@ -7,7 +7,7 @@ test:
 	@scripts/run-tests
 # What the package needs and nothing else: no tests, no tools.
 demo:
-	@scripts/bootstrap frit_python
+	@FRIT_MEANWHILE=scripts/build-early scripts/bootstrap frit_python
 	@scripts/in-tree-python -m benchmarks.demo $(ARGS)
 bench: build
 	@scripts/in-tree-python -m benchmarks.run $(ARGS)

@@ -1,6 +1,24 @@
 # The project's three functions. A room is one static library with explicit links, so a forbidden edge fails to link;
 # everything else in the CMakeLists of a room is plain CMake.
 
+# frit_join_sources(<target> source ...): with FRIT_UNITY six files of the target are one translation unit, so names of a room's files
+#   must not clash. A file that opens a namespace whose names mean something else in other files is a unit of its own.
+function(frit_join_sources target)
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD ${FRIT_UNITY} UNITY_BUILD_BATCH_SIZE 6 UNITY_BUILD_CODE_AFTER_INCLUDE "#undef DEBUG_TYPE")
+  foreach(source IN LISTS ARGN)
+    if(NOT IS_ABSOLUTE ${source})
+      set(source ${CMAKE_CURRENT_SOURCE_DIR}/${source})
+    endif()
+    if(source MATCHES "^${PROJECT_SOURCE_DIR}/")
+      file(STRINGS ${source} opened REGEX "^using namespace (llvm|format|frit::format);" LIMIT_COUNT 1)
+      if(opened)
+        set_source_files_properties(${source} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
+      endif()
+    endif()
+  endforeach()
+endfunction()
+
 # frit_add_room(<target> [MLIR] SOURCES a.cpp ... [LINK lib ...] [DEPENDS tablegen-target ...])
 #   MLIR: sees the MLIR headers, compiled with the shared precompiled header and without exceptions.
 function(frit_add_room target)
@@ -9,6 +27,7 @@ function(frit_add_room target)
     message(FATAL_ERROR "frit_add_room(${target}): unknown words: ${ROOM_UNPARSED_ARGUMENTS}")
   endif()
   add_library(${target} STATIC ${ROOM_SOURCES})
+  frit_join_sources(${target} ${ROOM_SOURCES})
   target_link_libraries(${target} PUBLIC ${ROOM_LINK})
   if(ROOM_MLIR)
     frit_use_mlir(${target})

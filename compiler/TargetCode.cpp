@@ -30,8 +30,8 @@ static_assert(offsetof(SimtOperations, access) == layout::kAccess &&
               offsetof(SimtOperations, approximate) == layout::kApproximate);
 static_assert(std::size(layout::kApproximations) ==
               static_cast<size_t>(SimtApproximation::Exp2Flushed) + 1);
-static_assert(frit::kPtxKernelMark == std::string_view(mlir::frit::kPtxKernelMark.data(),
-                                                       mlir::frit::kPtxKernelMark.size()));
+static_assert(::frit::kPtxKernelMark == std::string_view(mlir::frit::kPtxKernelMark.data(),
+                                                         mlir::frit::kPtxKernelMark.size()));
 static_assert(kSimtStore == layout::kStoreFlag && kSimtShared == layout::kSharedFlag);
 static_assert(std::size(layout::kUnary) == kUnaryCallbackCount &&
               std::size(layout::kBinary) == kBinaryCallbackCount);

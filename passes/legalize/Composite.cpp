@@ -12,7 +12,7 @@ using Compare = TensorBuilder::Compare;
 using Dims = SmallVector<int64_t>;
 
 // layer_norm(input, normalized_shape, weight, bias, eps, cudnn_enable)
-static Tensor layerNorm(AtenCall &call, TensorBuilder &b) {
+static Tensor composeLayerNorm(AtenCall &call, TensorBuilder &b) {
   Tensor x = b.toMath(call.tensor("input"));
   int64_t count = call.sizes("normalized_shape").size();
   Dims dims;
@@ -49,7 +49,7 @@ static Tensor rmsNorm(AtenCall &call, TensorBuilder &b) {
 }
 
 // group_norm(input, num_groups, weight, bias, eps, cudnn_enabled)
-static Tensor groupNorm(AtenCall &call, TensorBuilder &b) {
+static Tensor composeGroupNorm(AtenCall &call, TensorBuilder &b) {
   Tensor x = b.toMath(call.tensor("input"));
   SmallVector<SizeExpr> sizes = x.sizes();
   SizeExpr groups = b.size(call.integer("num_groups"));
@@ -75,7 +75,7 @@ static Tensor groupNorm(AtenCall &call, TensorBuilder &b) {
 }
 
 // batch_norm(input, weight, bias, mean, var, training, momentum, eps, cudnn), in eval only.
-static Tensor batchNorm(AtenCall &call, TensorBuilder &b) {
+static Tensor composeBatchNorm(AtenCall &call, TensorBuilder &b) {
   Tensor x = b.toMath(call.tensor("input"));
   if (call.boolean("training") || call.isNone("running_mean") || call.isNone("running_var") ||
       x.rank() < 2) {
@@ -232,10 +232,10 @@ static Values metadata(AtenCall &call) {
 }
 
 void mlir::frit::addCompositeRules(RuleTable &table) {
-  table.addSingle({"aten.layer_norm.default"}, layerNorm);
+  table.addSingle({"aten.layer_norm.default"}, composeLayerNorm);
   table.addSingle({"aten.rms_norm.default"}, rmsNorm);
-  table.addSingle({"aten.group_norm.default"}, groupNorm);
-  table.addSingle({"aten.batch_norm.default"}, batchNorm);
+  table.addSingle({"aten.group_norm.default"}, composeGroupNorm);
+  table.addSingle({"aten.batch_norm.default"}, composeBatchNorm);
   table.add({"aten._assert_tensor_metadata.default"}, metadata);
   table.addSingle({"aten.diff.default"}, difference);
   table.addSingle({"aten._weight_norm.default"}, weightNorm);

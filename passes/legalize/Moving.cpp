@@ -12,7 +12,7 @@ static Tensor toResultShape(AtenCall &call, TensorBuilder &b) {
   return b.reshape(call.tensor("self"), call.resultSizes());
 }
 
-static Tensor permute(AtenCall &call, TensorBuilder &b) {
+static Tensor permuteDims(AtenCall &call, TensorBuilder &b) {
   Tensor x = call.tensor("self");
   SmallVector<int64_t> order = call.integers("dims");
   for (int64_t &dim : order) {
@@ -253,7 +253,7 @@ static Tensor stack(AtenCall &call, TensorBuilder &b) {
   return b.concat(pieces, dim, sizes);
 }
 
-static Tensor repeat(AtenCall &call, TensorBuilder &b) {
+static Tensor repeatDims(AtenCall &call, TensorBuilder &b) {
   Tensor x = call.tensor("self");
   Sizes from = x.sizes(), sizes = call.resultSizes(), results;
   size_t lead = sizes.size() - from.size();
@@ -397,7 +397,7 @@ void mlir::frit::addMovingRules(RuleTable &table) {
   table.addSingle({"aten.expand.default", "aten.expand_as.default", "aten.broadcast_to.default",
                    "aten.expand_copy.default"},
                   [](AtenCall &call, TensorBuilder &) { return call.tensor("self"); });
-  table.addSingle({"aten.permute.default", "aten.permute_copy.default"}, permute);
+  table.addSingle({"aten.permute.default", "aten.permute_copy.default"}, permuteDims);
   table.addSingle({"aten.transpose.int"}, [](AtenCall &call, TensorBuilder &b) {
     Tensor x = call.tensor("self");
     return transpose(x, call.dim("dim0", x.rank()), call.dim("dim1", x.rank()), b);
@@ -440,7 +440,7 @@ void mlir::frit::addMovingRules(RuleTable &table) {
   table.addSingle({"aten.roll.default"}, roll);
   table.addSingle({"aten.cat.default", "aten.concat.default"}, cat);
   table.addSingle({"aten.stack.default"}, stack);
-  table.addSingle({"aten.repeat.default", "aten.tile.default"}, repeat);
+  table.addSingle({"aten.repeat.default", "aten.tile.default"}, repeatDims);
   table.addSingle({"aten.constant_pad_nd.default"},
                   [](AtenCall &call, TensorBuilder &b) { return constantPad(call, b, 2); });
   // pad(self, pad, mode, value)

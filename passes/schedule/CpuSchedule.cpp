@@ -15,7 +15,7 @@ static constexpr int64_t kUnitRows = 32, kPackedUnitRows = 128;
 static constexpr int64_t kMostKept = 4, kMostParts = 64;
 
 namespace {
-using Candidates = SmallVector<Attribute>;
+using CpuCandidates = SmallVector<Attribute>;
 
 int64_t grainOf(const CpuKernelSummary &kernel, int64_t elementsOfUnit) {
   return std::max<int64_t>(1, static_cast<int64_t>(kernel.elementsOfThread) /
@@ -36,9 +36,9 @@ struct Pointwise {
   }
 };
 
-Candidates pointwise(MLIRContext *context, const CpuKernelSummary &kernel) {
+CpuCandidates pointwise(MLIRContext *context, const CpuKernelSummary &kernel) {
   Pointwise base;
-  Candidates list = {base.get(context, kernel)};
+  CpuCandidates list = {base.get(context, kernel)};
   if (kernel.lane && !kernel.isSmall) {
     list.push_back(Pointwise{.streams = false}.get(context, kernel));
     if (kernel.laneLength > kStretch) {
@@ -76,8 +76,8 @@ struct Rows {
   }
 };
 
-Candidates rows(MLIRContext *context, const CpuKernelSummary &kernel) {
-  Candidates list = {Rows{}.get(context, kernel)};
+CpuCandidates rows(MLIRContext *context, const CpuKernelSummary &kernel) {
+  CpuCandidates list = {Rows{}.get(context, kernel)};
   if (kernel.isSmall) {
     return list;
   }
@@ -106,7 +106,7 @@ struct Columns {
 };
 
 /// One candidate: other tiles never won by 3 % (docs/Rationale.md).
-Candidates columns(MLIRContext *context, const CpuKernelSummary &kernel, CpuVectors vectors) {
+CpuCandidates columns(MLIRContext *context, const CpuKernelSummary &kernel, CpuVectors vectors) {
   Columns tile;
   bool isLight = kernel.reductions <= 2;
   // Long code hides its latencies by itself.
@@ -118,8 +118,8 @@ Candidates columns(MLIRContext *context, const CpuKernelSummary &kernel, CpuVect
 }
 } // namespace
 
-Candidates mlir::frit::listCpuSchedules(MLIRContext *context, const CpuKernelSummary &kernel,
-                                        CpuVectors vectors) {
+CpuCandidates mlir::frit::listCpuSchedules(MLIRContext *context, const CpuKernelSummary &kernel,
+                                           CpuVectors vectors) {
   return kernel.rounds.empty()                     ? pointwise(context, kernel)
          : kernel.isLaneReduced || kernel.canSplit ? rows(context, kernel)
                                                    : columns(context, kernel, vectors);

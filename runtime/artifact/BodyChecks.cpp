@@ -13,7 +13,7 @@ namespace {
 constexpr uint32_t kPageBytes = 4096;
 constexpr uint32_t kMaxFeatures = 64;
 
-Status refuse(std::string message) {
+Status refuseBody(std::string message) {
   return Status::error(ErrorKind::BadArtifact,
                        "not a usable .frit artifact: " + std::move(message) + "; compile it again");
 }
@@ -21,18 +21,18 @@ Status refuse(std::string message) {
 /// Checks a name. `place` makes the description of its owner, only for an error.
 template <typename Place> Status checkName(const flatbuffers::String *name, Place place) {
   std::string wrong = badName(name);
-  return wrong.empty() ? Status::ok() : refuse("the name of " + place() + " " + wrong);
+  return wrong.empty() ? Status::ok() : refuseBody("the name of " + place() + " " + wrong);
 }
 
 /// Checks a name that is required and must not be empty.
 template <typename Place> Status checkNamed(const flatbuffers::String *name, Place place) {
-  return !name || name->size() == 0 ? refuse(place() + " has no name") : checkName(name, place);
+  return !name || name->size() == 0 ? refuseBody(place() + " has no name") : checkName(name, place);
 }
 
 Status checkText(const flatbuffers::String *text, const char *place) {
   return !text || isUtf8(text->string_view())
              ? Status::ok()
-             : refuse(std::string("its ") + place + " is no UTF-8");
+             : refuseBody(std::string("its ") + place + " is no UTF-8");
 }
 
 Status checkPlans(const format::Artifact &body) {
@@ -40,22 +40,22 @@ Status checkPlans(const format::Artifact &body) {
   uint32_t images = body.images() ? body.images()->size() : 0;
   for (const Plan *plan : *body.plans()) {
     if (plan->target() > Target::MAX) {
-      return refuse("it has a plan for the unknown target " +
-                    std::to_string(static_cast<int>(plan->target())));
+      return refuseBody("it has a plan for the unknown target " +
+                        std::to_string(static_cast<int>(plan->target())));
     }
     std::string name = EnumNameTarget(plan->target());
     bool isOfImage = plan->image() != kNoRegister;
     if (isOfImage && (plan->target() != Target::Cpu || plan->image() >= images ||
                       body.images()->Get(plan->image())->kind() != ImageKind::Cpu)) {
-      return refuse("its plan for " + name + " is of code image " + std::to_string(plan->image()) +
-                    ", which is not there or not for it");
+      return refuseBody("its plan for " + name + " is of code image " +
+                        std::to_string(plan->image()) + ", which is not there or not for it");
     }
     // Several plans of a target must have an image each.
     auto [first, last] = std::pair(seen.lower_bound({plan->target(), 0}),
                                    seen.upper_bound({plan->target(), kNoRegister}));
     if (first != last && (!isOfImage || std::prev(last)->second == kNoRegister ||
                           seen.count({plan->target(), plan->image()}))) {
-      return refuse("it has two plans for " + name);
+      return refuseBody("it has two plans for " + name);
     }
     seen.emplace(plan->target(), plan->image());
   }
@@ -64,12 +64,12 @@ Status checkPlans(const format::Artifact &body) {
 
 Status checkImage(const CodeImage &image, const std::string &place) {
   if (image.kind() > ImageKind::MAX || !image.level() || image.level()->size() == 0) {
-    return refuse(place + " is of an unknown kind or for no machine");
+    return refuseBody(place + " is of an unknown kind or for no machine");
   }
   FRIT_RETURN_IF_ERROR(checkName(image.level(), [&] { return place; }));
   if (image.features() && image.features()->size() > kMaxFeatures) {
-    return refuse(place + " wants " + std::to_string(image.features()->size()) +
-                  " features (limit " + std::to_string(kMaxFeatures) + ")");
+    return refuseBody(place + " wants " + std::to_string(image.features()->size()) +
+                      " features (limit " + std::to_string(kMaxFeatures) + ")");
   }
   for (uint32_t at = 0; image.features() && at < image.features()->size(); ++at) {
     FRIT_RETURN_IF_ERROR(checkNamed(image.features()->Get(at), [&] {
@@ -77,14 +77,15 @@ Status checkImage(const CodeImage &image, const std::string &place) {
     }));
   }
   if (!std::has_single_bit(image.alignment()) || image.alignment() > kPageBytes) {
-    return refuse(place + " wants an alignment of " + std::to_string(image.alignment()) + " bytes");
+    return refuseBody(place + " wants an alignment of " + std::to_string(image.alignment()) +
+                      " bytes");
   }
   uint64_t size = image.bytes() ? image.bytes()->size() : 0;
   for (uint32_t at = 0; image.entries() && at < image.entries()->size(); ++at) {
     const Entry &entry = *image.entries()->Get(at);
     auto named = [&] { return "entry " + std::to_string(at) + " of " + place; };
     if (entry.offset() >= size) {
-      return refuse(named() + " lies outside of its " + std::to_string(size) + " bytes");
+      return refuseBody(named() + " lies outside of its " + std::to_string(size) + " bytes");
     }
     FRIT_RETURN_IF_ERROR(checkNamed(entry.name(), named));
   }
@@ -93,7 +94,7 @@ Status checkImage(const CodeImage &image, const std::string &place) {
 
 Status checkModule(const GpuModule &module, const std::string &place) {
   if (module.kind() > GpuCodeKind::MAX || !module.bytes() || module.bytes()->size() == 0) {
-    return refuse(place + " is of an unknown kind or empty");
+    return refuseBody(place + " is of an unknown kind or empty");
   }
   for (uint32_t at = 0; module.entries() && at < module.entries()->size(); ++at) {
     FRIT_RETURN_IF_ERROR(checkName(module.entries()->Get(at),
@@ -106,24 +107,25 @@ Status checkWeight(const Weight &weight, const std::string &place, uint64_t weig
   FRIT_RETURN_IF_ERROR(checkName(weight.name(), [&] { return place; }));
   std::string name = weight.name() ? "weight '" + weight.name()->str() + "'" : place;
   if (weight.offset() > weightBytes || weight.bytes() > weightBytes - weight.offset()) {
-    return refuse(name + " lies outside of the file");
+    return refuseBody(name + " lies outside of the file");
   }
   if (weight.given() && (weight.offset() != 0 || weight.bytes() != 0 || weight.sha256() ||
                          !weight.name() || weight.name()->size() == 0)) {
-    return refuse(name + " is given by the caller: it has a name and neither bytes nor a digest");
+    return refuseBody(name +
+                      " is given by the caller: it has a name and neither bytes nor a digest");
   }
   if (!weight.given() && (!weight.sha256() || weight.sha256()->size() != sizeof(Digest))) {
-    return refuse(name + " has no digest");
+    return refuseBody(name + " has no digest");
   }
   if (weight.dtype() > Dtype::MAX) {
-    return refuse(name + " has an unknown dtype");
+    return refuseBody(name + " has an unknown dtype");
   }
   uint32_t rank = weight.sizes() ? weight.sizes()->size() : 0;
   if (rank > kMaxRank || rank != (weight.strides() ? weight.strides()->size() : 0)) {
-    return refuse(name + " has sizes and strides that do not fit each other");
+    return refuseBody(name + " has sizes and strides that do not fit each other");
   }
   if (!isAligned<int64_t>(weight.sizes()) || !isAligned<int64_t>(weight.strides())) {
-    return refuse(name + " has a list that begins inside of a number");
+    return refuseBody(name + " has a list that begins inside of a number");
   }
   return Status::ok();
 }
@@ -209,10 +211,10 @@ Status checkWeightsPlace(const format::Artifact &body, uint64_t sectionBytes) {
     return Status::ok();
   }
   if (sectionBytes != 0) {
-    return refuse("it has weights inside, and names a file of them");
+    return refuseBody("it has weights inside, and names a file of them");
   }
   if (!file->sha256() || file->sha256()->size() != sizeof(Digest)) {
-    return refuse("its file of weights has no digest");
+    return refuseBody("its file of weights has no digest");
   }
   return Status::ok();
 }

@@ -8,7 +8,7 @@ namespace frit {
 
 namespace {
 
-Status wrong(const std::string &what) {
+Status unusable(const std::string &what) {
   return Status::error(ErrorKind::BadArtifact,
                        "not a usable .frit artifact: " + what + "; compile it again");
 }
@@ -94,7 +94,7 @@ Status readTable(PtxWords &words, GpuEntry &entry, const std::string &place) {
                  words.next() == "[";
   uint64_t bytes = isTable ? readNumber(words.next()) : 0;
   if (bytes == 0 || bytes % 8 != 0 || words.next() != "]") {
-    return wrong(place + "takes a parameter that is no table of numbers of 8 bytes");
+    return unusable(place + "takes a parameter that is no table of numbers of 8 bytes");
   }
   entry.parameters += 't';
   entry.tableBytes += bytes;
@@ -116,18 +116,18 @@ Status readEntry(PtxWords &words, GpuEntry &entry) {
         }
         bool isFloat = word == ".f64";
         if (!isFloat && word != ".u64" && word != ".s64" && word != ".b64") {
-          return wrong(place + "takes a parameter that is no number of 8 bytes");
+          return unusable(place + "takes a parameter that is no number of 8 bytes");
         }
         entry.parameters += isFloat ? 'f' : 'i';
       } else if (word.empty() || word == "[") {
-        return wrong(place + "has a list of parameters that does not end or holds an array");
+        return unusable(place + "has a list of parameters that does not end or holds an array");
       }
     }
     word = words.next();
   }
   while (word != "{") {
     if (word.empty() || word == ";" || word == "}") {
-      return wrong(place + "has no body");
+      return unusable(place + "has no body");
     }
     if (word == ".maxntid" || word == ".reqntid") {
       word = readProduct(words, entry.threads);
@@ -151,11 +151,11 @@ Result<std::vector<GpuEntry>> readPtx(std::string_view text, uint32_t arch) {
     text.remove_suffix(1);
   }
   if (text.find('\0') != std::string_view::npos) {
-    return wrong("its PTX holds a zero byte");
+    return unusable("its PTX holds a zero byte");
   }
   PtxWords words(text);
   if (words.next() != ".version") {
-    return wrong("its PTX does not begin with .version");
+    return unusable("its PTX does not begin with .version");
   }
   std::vector<GpuEntry> entries;
   bool isForArch = false;
@@ -169,7 +169,7 @@ Result<std::vector<GpuEntry>> readPtx(std::string_view text, uint32_t arch) {
     }
   }
   if (!isForArch) {
-    return wrong("its PTX is not for sm_" + std::to_string(arch));
+    return unusable("its PTX is not for sm_" + std::to_string(arch));
   }
   return entries;
 }

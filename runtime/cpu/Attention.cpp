@@ -15,7 +15,7 @@ static_assert(kQueryBlock <= kProductBlock && kKeyBlock % kScoreRow == 0);
 
 /// A piece of a parallel loop takes at least about 20 us. Per nanosecond, a thread does 32
 /// operations of the two products, or two scores of the softmax.
-constexpr double kPieceNanoseconds = 20000, kOperationsPerNanosecond = 32,
+constexpr double kAttentionPieceNanoseconds = 20000, kAttentionOperationsPerNanosecond = 32,
                  kNanosecondsPerScore = 0.5;
 
 constexpr float kNoScore = -std::numeric_limits<float>::infinity();
@@ -156,10 +156,11 @@ void runAttention(const Attention &attention, const AttentionKernel &kernel,
     return;
   }
   double scores = double(std::min(attention.queries, kQueryBlock)) * double(attention.keys);
-  double cost =
-      scores * (4 * double(attention.depth) / kOperationsPerNanosecond + kNanosecondsPerScore);
+  double cost = scores * (4 * double(attention.depth) / kAttentionOperationsPerNanosecond +
+                          kNanosecondsPerScore);
   parallelFor(
-      units, std::max<int64_t>(static_cast<int64_t>(kPieceNanoseconds / std::max(cost, 1.0)), 1),
+      units,
+      std::max<int64_t>(static_cast<int64_t>(kAttentionPieceNanoseconds / std::max(cost, 1.0)), 1),
       [](void *argument, int64_t begin, int64_t end) {
         auto *work = static_cast<Work *>(argument);
         const Attention &attention = *work->attention;

@@ -10,7 +10,7 @@ namespace frit {
 
 namespace {
 
-constexpr DriverCode kOutOfMemory = 2, kNotReady = 600;
+constexpr DriverCode kNotReady = 600;
 /// The driver's codes for the trap of a failed index check.
 constexpr DriverCode kIllegalInstruction = 715, kLaunchFailed = 719;
 constexpr int64_t kGridLimits[] = {std::numeric_limits<int32_t>::max(), 65535, 65535};

@@ -17,7 +17,6 @@ namespace {
 constexpr int kAttributeMajor = 75, kAttributeMinor = 76;
 constexpr int kFunctionSharedBytes = 8;
 constexpr int kJitErrorBuffer = 5, kJitErrorBytes = 6;
-constexpr DriverCode kOutOfMemory = 2;
 constexpr uint32_t kStaticSharedLimit = 48 * 1024;
 
 std::string describe(const GpuModule &code) {

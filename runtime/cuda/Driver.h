@@ -15,6 +15,7 @@
 namespace frit {
 
 using DriverCode = int;
+constexpr DriverCode kOutOfMemory = 2;
 using DriverContext = void *;
 using DriverModule = void *;
 using DriverFunction = void *;

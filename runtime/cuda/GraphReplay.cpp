@@ -4,8 +4,6 @@ namespace frit {
 
 namespace {
 
-constexpr DriverCode kOutOfMemory = 2;
-
 std::string describeGraph(const std::string &kernels) { return "CUDA graph of " + kernels; }
 
 } // namespace

@@ -8,7 +8,6 @@ using format::InputKind;
 
 namespace {
 
-constexpr DriverCode kOutOfMemory = 2;
 constexpr unsigned kNonBlocking = 1;
 
 } // namespace

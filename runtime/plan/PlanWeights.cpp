@@ -111,7 +111,7 @@ std::optional<std::string> givenName(const DecodedPlan &plan, uint32_t number) {
 }
 
 /// "'a', 'b' and 3 more".
-static std::string listed(const std::vector<std::string> &names) {
+static std::string inQuotes(const std::vector<std::string> &names) {
   constexpr size_t kMostNames = 4;
   std::string text;
   for (size_t at = 0; at < std::min(names.size(), kMostNames); ++at) {
@@ -142,12 +142,13 @@ Status checkGiven(const Artifact &artifact, const std::vector<std::string> &name
                [&](const std::string &name) { return !has(wanted, name); });
   if (!missing.empty()) {
     return Status::error(ErrorKind::BadInput,
-                         "the artifact was compiled without weights; missing: " + listed(missing));
+                         "the artifact was compiled without weights; missing: " +
+                             inQuotes(missing));
   }
-  return unknown.empty()
-             ? Status::ok()
-             : Status::error(ErrorKind::BadInput, "the artifact has no weights " + listed(unknown) +
-                                                      "; it has " + listed(wanted));
+  return unknown.empty() ? Status::ok()
+                         : Status::error(ErrorKind::BadInput, "the artifact has no weights " +
+                                                                  inQuotes(unknown) + "; it has " +
+                                                                  inQuotes(wanted));
 }
 
 } // namespace frit

@@ -13,7 +13,6 @@ namespace frit {
 
 namespace {
 
-constexpr uint32_t kWarp = 32;
 constexpr uint32_t kMaxThreads = 1024, kMaxCluster = 8;
 /// Each accessed byte needs about thirty bytes of state.
 constexpr uint64_t kMaxBytes = uint64_t(128) << 20;

@@ -11,7 +11,6 @@ namespace frit {
 
 namespace {
 constexpr uint64_t kGap = uint64_t(1) << 32;
-constexpr uint32_t kWarp = 32;
 constexpr uint64_t kCachedPart = 64;
 } // namespace
 

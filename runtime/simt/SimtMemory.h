@@ -20,6 +20,8 @@
 
 namespace frit {
 
+constexpr uint32_t kWarp = 32;
+
 struct SimtBuffer {
   std::string name;
   void *data = nullptr;

@@ -10,10 +10,7 @@ namespace frit {
 
 namespace {
 
-constexpr DriverCode kOutOfMemory = 2;
-
 uint64_t address(const void *memory) { return reinterpret_cast<uint64_t>(memory); }
-HostTensor &tensorOf(void *handle) { return *static_cast<HostTensor *>(handle); }
 
 } // namespace
 
@@ -175,7 +172,7 @@ Result<HostTensor *> CudaHost::place(HostTensor *tensor, format::Device where) {
 }
 
 Status CudaHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
-  HostTensor &to = tensorOf(destination.handle), &from = tensorOf(source.handle);
+  HostTensor &to = *hostTensor(destination.handle), &from = *hostTensor(source.handle);
   if (to.device == format::Device::Cpu && from.device == format::Device::Cpu) {
     return StandaloneHost::copyInto(destination, source);
   }
@@ -225,7 +222,7 @@ Status CudaHost::copyInto(const TensorSlot &destination, const TensorSlot &sourc
 }
 
 Status CudaHost::readItem(const TensorSlot &slot, int64_t *integer, double *real) {
-  HostTensor &tensor = tensorOf(slot.handle);
+  HostTensor &tensor = *hostTensor(slot.handle);
   if (tensor.device == format::Device::Cpu) {
     return StandaloneHost::readItem(slot, integer, real);
   }

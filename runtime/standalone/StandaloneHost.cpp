@@ -18,8 +18,6 @@ namespace {
 
 constexpr uint64_t kMostBytes = uint64_t(1) << 48;
 
-HostTensor *tensorOf(void *handle) { return static_cast<HostTensor *>(handle); }
-
 template <typename T> T load(const void *data) {
   T value;
   std::memcpy(&value, data, sizeof(T));
@@ -124,7 +122,7 @@ Status StandaloneHost::allocateTensor(const TensorShape &shape, TensorSlot &slot
 
 Status StandaloneHost::viewTensor(const TensorSlot &source, const TensorShape &shape,
                                   int64_t offset, TensorSlot &slot) {
-  const HostTensor &from = *tensorOf(source.handle);
+  const HostTensor &from = *hostTensor(source.handle);
   int64_t itemBytes = static_cast<int64_t>(bytesOf(shape.dtype));
   // An array may begin inside of its storage; the check includes the part before it.
   int64_t before = from.data - from.storage.get();
@@ -149,15 +147,15 @@ Status StandaloneHost::viewTensor(const TensorSlot &source, const TensorShape &s
 }
 
 void StandaloneHost::releaseTensor(void *handle) {
-  if (--tensorOf(handle)->references == 0) {
-    delete tensorOf(handle);
+  if (--hostTensor(handle)->references == 0) {
+    delete hostTensor(handle);
   }
 }
 
-void StandaloneHost::retainTensor(void *handle) { ++tensorOf(handle)->references; }
+void StandaloneHost::retainTensor(void *handle) { ++hostTensor(handle)->references; }
 
 TensorView StandaloneHost::viewOf(void *handle) {
-  HostTensor &tensor = *tensorOf(handle);
+  HostTensor &tensor = *hostTensor(handle);
   return {tensor.data,           tensor.sizes.data(),
           tensor.strides.data(), static_cast<int64_t>(tensor.sizes.size()),
           tensor.offset,         tensor.dtype,
@@ -189,8 +187,8 @@ void copyStrided(const HostTensor &from, char *to, const std::vector<int64_t> &t
 }
 
 Status StandaloneHost::copyInto(const TensorSlot &destination, const TensorSlot &source) {
-  HostTensor &to = *tensorOf(destination.handle);
-  const HostTensor &from = *tensorOf(source.handle);
+  HostTensor &to = *hostTensor(destination.handle);
+  const HostTensor &from = *hostTensor(source.handle);
   if (to.dtype != from.dtype || to.sizes != from.sizes) {
     return Status::error(ErrorKind::Unsupported, "copying between dtypes or shapes needs libtorch; "
                                                  "use frit-run-torch, frit.load or frit::torch");
@@ -200,14 +198,14 @@ Status StandaloneHost::copyInto(const TensorSlot &destination, const TensorSlot 
 }
 
 Status StandaloneHost::readItem(const TensorSlot &slot, int64_t *integer, double *real) {
-  for (int64_t size : tensorOf(slot.handle)->sizes) {
+  for (int64_t size : hostTensor(slot.handle)->sizes) {
     if (size != 1) {
       return Status::error(ErrorKind::Runtime,
                            "a number is read from a tensor with " + std::to_string(size) +
                                " elements along a dimension; it must have one element");
     }
   }
-  switch (tensorOf(slot.handle)->dtype) {
+  switch (hostTensor(slot.handle)->dtype) {
   case Dtype::F64:
     *real = load<double>(slot.data);
     return Status::ok();
@@ -235,7 +233,7 @@ Status StandaloneHost::readItem(const TensorSlot &slot, int64_t *integer, double
   default:
     return Status::error(
         ErrorKind::Unsupported,
-        std::string("reading a ") + nameOf(tensorOf(slot.handle)->dtype) +
+        std::string("reading a ") + nameOf(hostTensor(slot.handle)->dtype) +
             " number on the host needs libtorch; use frit-run-torch, frit.load or frit::torch");
   }
 }

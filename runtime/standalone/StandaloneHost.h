@@ -24,6 +24,8 @@ struct HostTensor {
   std::atomic<int64_t> references{1};
 };
 
+inline HostTensor *hostTensor(void *handle) { return static_cast<HostTensor *>(handle); }
+
 class StandaloneHost : public TensorHost {
 public:
   /// Fails for plans with ATen calls.

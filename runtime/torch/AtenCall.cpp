@@ -10,14 +10,13 @@ namespace frit {
 
 using c10::IValue;
 using c10::TypeKind;
-using format::Value;
 using format::ValueKind;
 
 namespace {
 
-uint32_t itemCount(const Value &value) { return value.items() ? value.items()->size() : 0; }
+uint32_t itemCount(const format::Value &value) { return value.items() ? value.items()->size() : 0; }
 
-bool isDynamic(const Value &value) {
+bool isDynamic(const format::Value &value) {
   switch (value.kind()) {
   case ValueKind::Tensor:
   case ValueKind::IntReg:
@@ -68,13 +67,14 @@ IValue scalarValue(const c10::Scalar &number, const c10::TypePtr &type) {
   }
 }
 
-at::Tensor tensorRegister(const Value &value, RunState *state) {
+at::Tensor tensorRegister(const format::Value &value, RunState *state) {
   return at::Tensor(tensorOf(state->tensors[value.reg()].handle));
 }
 
-IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t length, RunState *state);
+IValue makeValue(const format::Value &value, const c10::TypePtr &declared, int32_t length,
+                 RunState *state);
 
-IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
+IValue makeList(const format::Value &value, const c10::TypePtr &type, RunState *state) {
   auto listType = type->cast<c10::ListType>();
   c10::TypePtr element = listType ? listType->getElementType() : c10::TypePtr(c10::IntType::get());
   uint32_t count = itemCount(value);
@@ -96,7 +96,7 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
     c10::List<std::optional<at::Tensor>> list;
     list.reserve(count);
     for (uint32_t at = 0; at < count; ++at) {
-      const Value &item = *value.items()->Get(at);
+      const format::Value &item = *value.items()->Get(at);
       list.push_back(item.kind() == ValueKind::None
                          ? std::optional<at::Tensor>()
                          : makeValue(item, withoutOptional(element), -1, state).toTensor());
@@ -137,7 +137,7 @@ IValue makeList(const Value &value, const c10::TypePtr &type, RunState *state) {
 }
 
 /// `state` is null during preparation, when no register is read.
-IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t length,
+IValue makeValue(const format::Value &value, const c10::TypePtr &declared, int32_t length,
                  RunState *state) {
   c10::TypePtr type = withoutOptional(declared);
   if (type->kind() == TypeKind::ListType && value.kind() != ValueKind::List &&
@@ -198,7 +198,7 @@ IValue makeValue(const Value &value, const c10::TypePtr &declared, int32_t lengt
 }
 
 /// Whether enums of the format are in their ranges.
-bool literalFits(const Value &value) {
+bool literalFits(const format::Value &value) {
   int64_t integer = value.integer();
   switch (value.kind()) {
   case ValueKind::Dtype:
@@ -239,7 +239,7 @@ constexpr int64_t kOwnDtypeAndSizes = 1, kOwnStrides = 2;
 
 /// Checks a result against the plan's promise, and copies it if only its strides or the width of
 /// its numbers differ.
-at::Tensor fit(at::Tensor tensor, const Value &value, bool aliases, const DecodedPlan &plan,
+at::Tensor fit(at::Tensor tensor, const format::Value &value, bool aliases, const DecodedPlan &plan,
                const RunState &state, const std::string &name, std::atomic<uint64_t> &copies) {
   const TensorType &type = plan.tensors[value.reg()];
   if (!tensor.defined() || type.rank < 0 || value.integer() == kOwnStrides) {
@@ -323,7 +323,7 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
     count = kConvolutionArguments;
   }
   for (uint32_t at = 0; at < count; ++at) {
-    const Value &value = *source.arguments()->Get(at);
+    const format::Value &value = *source.arguments()->Get(at);
     std::optional<int> position = static_cast<int>(at);
     if (value.name() && value.name()->size() != 0) {
       position = schema.argumentIndexWithName(value.name()->string_view());
@@ -349,7 +349,7 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
         if (value.kind() == ValueKind::Tensor) {
           call.written.push_back(value.reg());
         } else if (value.kind() == ValueKind::List) {
-          for (const Value *item : *value.items()) {
+          for (const format::Value *item : *value.items()) {
             if (item->kind() == ValueKind::Tensor) {
               call.written.push_back(item->reg());
             }
@@ -437,7 +437,7 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     }
   }
   uint32_t results = source->results() ? source->results()->size() : 0;
-  auto store = [&](const Value &value, IValue &&result, bool aliases) {
+  auto store = [&](const format::Value &value, IValue &&result, bool aliases) {
     switch (value.kind()) {
     case ValueKind::Tensor:
       if (result.isTensor()) {
@@ -459,7 +459,7 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     }
   };
   for (uint32_t at = 0; at < results; ++at) {
-    const Value &value = *source->results()->Get(at);
+    const format::Value &value = *source->results()->Get(at);
     if (value.kind() == ValueKind::List) {
       c10::List<at::Tensor> list = arguments[at].toTensorList();
       if (list.size() != itemCount(value)) {

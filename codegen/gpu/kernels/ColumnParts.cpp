@@ -5,7 +5,8 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-static constexpr uint32_t kThreads = 256, kLanes = 16, kRows = kThreads / kLanes, kUnroll = 4;
+static constexpr uint32_t kPartThreads = 256, kLanes = 16, kRows = kPartThreads / kLanes,
+                          kUnroll = 4;
 
 static void emitBody(GpuFunction &function, const ColumnParts &workspace, ArrayRef<unsigned> nodes,
                      uint32_t foldedDims) {
@@ -43,7 +44,7 @@ static void emitBody(GpuFunction &function, const ColumnParts &workspace, ArrayR
     return function.add(function.mul(row, function.index(kLanes)), x);
   };
   for (auto [i, value] : llvm::enumerate(totals)) {
-    function.storeShared(8 * kThreads * i, slotOf(y), value);
+    function.storeShared(8 * kPartThreads * i, slotOf(y), value);
   }
   function.barrier();
   Value isFirst = arith::CmpIOp::create(function.getBuilder(), function.getLoc(),
@@ -52,7 +53,8 @@ static void emitBody(GpuFunction &function, const ColumnParts &workspace, ArrayR
     for (unsigned row = 1; row < kRows; ++row) {
       SmallVector<Value> theirs;
       for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
-        theirs.push_back(function.loadShared(8 * kThreads * i, slotOf(function.index(row)), type));
+        theirs.push_back(
+            function.loadShared(8 * kPartThreads * i, slotOf(function.index(row)), type));
       }
       totals = sums.combine(totals, theirs);
     }
@@ -74,8 +76,9 @@ void mlir::frit::emitColumnFold(gpu::GPUModuleOp module, const KernelProgram &pr
   uint32_t values = Accumulators::countValuesOf(program, nodes);
   SizeExpr grid = columns.getElements().ceilDiv(SizeExpr::constant(program.getContext(), kLanes));
   GpuFunction function(
-      module, addLaunch(desc, getNumberedEntry(desc), grid, kThreads, 8 * kThreads * values),
-      program, {kThreads, true});
+      module,
+      addLaunch(desc, getNumberedEntry(desc), grid, kPartThreads, 8 * kPartThreads * values),
+      program, {kPartThreads, true});
   emitBody(function, {function, columns, parts}, nodes, foldedDims);
   function.finish();
 }

@@ -40,7 +40,7 @@ using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kThreads = 256, kWarp = 32, kWarps = kThreads / kWarp;
+constexpr uint32_t kColumnThreads = 256, kWarp = 32, kWarps = kColumnThreads / kWarp;
 
 struct ColumnShape {
   /// Threads along the columns, and rows that a thread loads at once.
@@ -48,7 +48,7 @@ struct ColumnShape {
   /// Blocks that share a column; null if one block sweeps all rows.
   SizeAttr parts;
 
-  uint32_t rows() const { return kThreads / threadsX; }
+  uint32_t rows() const { return kColumnThreads / threadsX; }
   /// Rows that a block takes at once.
   int64_t run() const { return int64_t(rows()) * unroll; }
 };
@@ -324,10 +324,10 @@ void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &pro
     desc.workspaceBytes = ColumnParts::bytes(columns, parts, Accumulators::countValues(program, 1));
   }
   std::string entry = addLaunch(desc, isSplit ? getNumberedEntry(desc) : desc.name,
-                                getSweepBlocks(columns, shape.threadsX) * parts, kThreads,
+                                getSweepBlocks(columns, shape.threadsX) * parts, kColumnThreads,
                                 ColumnKernel::getSharedBytes(program, shape, columns.getWidth()));
   GpuFunction function(module, entry, program,
-                       {.threads = kThreads,
+                       {.threads = kColumnThreads,
                         .hasWorkspace = isSplit,
                         .resident = static_cast<uint32_t>(as.getResident())});
   ColumnKernel(function, columns, isInPlace, shape).emit();

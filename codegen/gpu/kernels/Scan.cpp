@@ -30,7 +30,7 @@ using namespace mlir::frit;
 
 namespace {
 
-constexpr int64_t kWarp = 32;
+constexpr int64_t kScanWarp = 32;
 
 class ScanKernel {
 public:
@@ -43,7 +43,7 @@ public:
         roots(program.getRoots()), loads(program.getSweptLoads(roots)) {}
 
   static int64_t countWarps(GpuScanAttr as) {
-    return std::max<int64_t>(as.getThreads() / kWarp, 1);
+    return std::max<int64_t>(as.getThreads() / kScanWarp, 1);
   }
 
   void emitColumns() {
@@ -87,9 +87,9 @@ public:
 
   void emitRows() {
     Value thread = function.threadId(), row = function.blockId();
-    group = std::min(as.getThreads(), kWarp);
+    group = std::min(as.getThreads(), kScanWarp);
     lane = function.rem(thread, function.index(group));
-    warp = countWarps(as) > 1 ? function.div(thread, function.index(kWarp)) : function.index(0);
+    warp = countWarps(as) > 1 ? function.div(thread, function.index(kScanWarp)) : function.index(0);
     if (as.getBlock() != as.getThreads()) {
       Value count = function.size(program.getExtent(0, program.numParallel()));
       row = function.add(function.mul(row, function.index(as.getBlock() / as.getThreads())),

@@ -25,7 +25,7 @@ using namespace mlir::frit;
 
 namespace {
 
-constexpr uint32_t kThreads = 256;
+constexpr uint32_t kSplitThreads = 256;
 
 class SplitKernel {
 public:
@@ -59,7 +59,7 @@ public:
 
 private:
   std::string nextEntry(SizeExpr grid, uint32_t sharedBytes) {
-    return addLaunch(desc, getNumberedEntry(desc), grid, kThreads, sharedBytes);
+    return addLaunch(desc, getNumberedEntry(desc), grid, kSplitThreads, sharedBytes);
   }
 
   /// The byte offset of the partial results of a value; those of one row are adjacent. The final
@@ -112,7 +112,7 @@ private:
     MixedRadixCounter counter = space.countChunks(function);
     UnrolledSweep chunks{space.getChunks(),
                          function.threadId(),
-                         kThreads,
+                         kSplitThreads,
                          unroll,
                          part,
                          parts,
@@ -149,9 +149,9 @@ private:
   }
 
   void emitPartials(unsigned level) {
-    uint32_t shared = Accumulators::getSharedBytes(program, kThreads, kThreads);
+    uint32_t shared = Accumulators::getSharedBytes(program, kSplitThreads, kSplitThreads);
     GpuFunction function(module, nextEntry(rows * parts, shared), program,
-                         {.threads = kThreads, .hasWorkspace = true, .resident = resident});
+                         {.threads = kSplitThreads, .hasWorkspace = true, .resident = resident});
     Frame top;
     auto [row, part] = bindRow(function, top, /*isWhole=*/false);
     supplyFinals(function, top, row, level);
@@ -170,7 +170,7 @@ private:
                            }),
                      space.getWidth()));
     });
-    totals = sums.foldThreads(totals, kThreads);
+    totals = sums.foldThreads(totals, kSplitThreads);
     unsigned firstValue = Accumulators::countValues(program, level);
     writeFirst(function, [&] {
       for (auto [i, value] : llvm::enumerate(totals)) {
@@ -182,8 +182,8 @@ private:
   }
 
   void emitCombination(unsigned level) {
-    uint32_t shared = Accumulators::getSharedBytes(program, kThreads, kThreads);
-    GpuFunction function(module, nextEntry(rows, shared), program, {kThreads, true});
+    uint32_t shared = Accumulators::getSharedBytes(program, kSplitThreads, kSplitThreads);
+    GpuFunction function(module, nextEntry(rows, shared), program, {kSplitThreads, true});
     Frame top;
     Value row = bindRow(function, top, /*isWhole=*/true).first;
     supplyFinals(function, top, row, level);
@@ -191,7 +191,7 @@ private:
     unsigned firstValue = Accumulators::countValues(program, level);
     Value count = function.size(parts), begin = function.mul(row, count);
     auto totals = function.loop(
-        function.threadId(), count, function.index(kThreads), sums.identity(1),
+        function.threadId(), count, function.index(kSplitThreads), sums.identity(1),
         [&](Value part, ValueRange carried) {
           SmallVector<Value> partials;
           for (auto [i, type] : llvm::enumerate(sums.getTypes())) {
@@ -200,7 +200,7 @@ private:
           }
           return sums.combine(carried, partials);
         });
-    totals = sums.foldThreads(totals, kThreads);
+    totals = sums.foldThreads(totals, kSplitThreads);
     sums.supply(top, totals);
     writeFirst(function, [&] {
       for (auto [i, value] : llvm::enumerate(totals)) {
@@ -217,7 +217,7 @@ private:
   }
 
   void emitStores() {
-    GpuFunction function(module, nextEntry(rows * parts, 0), program, {kThreads, true});
+    GpuFunction function(module, nextEntry(rows * parts, 0), program, {kSplitThreads, true});
     Frame top;
     auto [row, part] = bindRow(function, top, /*isWhole=*/false);
     supplyFinals(function, top, row, program.numPhases());
