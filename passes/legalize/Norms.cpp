@@ -13,11 +13,11 @@ static Tensor inverseDeviation(TensorBuilder &b, Tensor variance, double eps) {
   return b.math<math::RsqrtOp>(b.add(variance, eps));
 }
 
-/// Whether eager accepts weight and bias, arguments `first` and the next: of the input's type, or
-/// f32 beside a half type. Refuses the call if not.
-static bool takesParameters(AtenCall &call, unsigned first) {
+/// Whether eager accepts weight and bias, and running statistics, `count` arguments from `first`:
+/// of the input's type, or f32 beside a half type. Refuses the call if not.
+static bool takesParameters(AtenCall &call, unsigned first, unsigned count = 2) {
   DType input = call.tensor("input").dtype;
-  for (unsigned i : {first, first + 1}) {
+  for (unsigned i = first; i < first + count; ++i) {
     Tensor parameter = call.optionalTensor(i);
     if (parameter.value && parameter.dtype != input &&
         !(isHalf(input) && parameter.dtype == DType::F32)) {
@@ -186,7 +186,7 @@ static Tensor normaliseBy(AtenCall &call, Tensor x, Tensor mean, Tensor invstd) 
 }
 
 static Values batchNormInference(AtenCall &call) {
-  if (!takesParameters(call, 1)) {
+  if (!takesParameters(call, 1, 4)) {
     return std::nullopt;
   }
   TensorBuilder &b = call.build();
@@ -203,7 +203,7 @@ static Values batchNormInference(AtenCall &call) {
 }
 
 static Values batchNormTraining(AtenCall &call) {
-  if (!takesParameters(call, 1)) {
+  if (!takesParameters(call, 1, 4)) {
     return std::nullopt;
   }
   TensorBuilder &b = call.build();

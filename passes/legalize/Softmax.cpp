@@ -36,7 +36,19 @@ static Tensor logSoftmax(AtenCall &call, TensorBuilder &b) {
   return b.sub(s, b.math<math::LogOp>(total));
 }
 
+/// Whether the gradient and the result of the forward have one type, as eager requires. Refuses the
+/// call if not.
+static bool areOfOneType(AtenCall &call) {
+  if (call.tensor("grad_output").dtype != call.tensor("output").dtype) {
+    call.refuse("eager refuses a gradient of another type than the result's");
+  }
+  return !call.refused();
+}
+
 static Tensor softmaxBackward(AtenCall &call, TensorBuilder &b) {
+  if (!areOfOneType(call)) {
+    return {};
+  }
   Tensor grad = b.toMath(call.tensor("grad_output")), y = b.toMath(call.tensor("output"));
   int64_t dim = getDim(call, 2, grad);
   Tensor product = b.mul(grad, y);
@@ -44,6 +56,9 @@ static Tensor softmaxBackward(AtenCall &call, TensorBuilder &b) {
 }
 
 static Tensor logSoftmaxBackward(AtenCall &call, TensorBuilder &b) {
+  if (!areOfOneType(call)) {
+    return {};
+  }
   Tensor grad = b.toMath(call.tensor("grad_output")), y = b.toMath(call.tensor("output"));
   int64_t dim = getDim(call, 2, grad);
   return b.sub(grad, b.mul(b.math<math::ExpOp>(y), along(b, ReduceKind::Sum, grad, dim)));

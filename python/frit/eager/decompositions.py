@@ -9,9 +9,11 @@ new torch is noticed.
 
 import collections
 import functools
+import re
 
 import torch
 from torch.utils._python_dispatch import _disable_current_modes
+from torch.utils._pytree import tree_map_only
 
 from .. import planted
 from .dtypes import decompositions as with_eager_dtypes
@@ -75,8 +77,6 @@ LEGALISED_WHOLE = {
 }
 
 
-#: Elementwise operators whose operands must have one type in eager.
-OF_ONE_TYPE = {torch.ops.aten.heaviside.default}
 #: Norms. Their arguments are the input, parameters and running statistics, then values that are not tensors; their results are the normalised tensor,
 #: then statistics.
 NORMS = (
@@ -143,11 +143,41 @@ def _unless_refused(op, rule, scalars, refused, /, *args, **kwargs):
     """Applies a decomposition, with two exceptions. If eager's kernel refuses the type, the operator is not decomposed, and raises eager's error. For
     types in which frit's kernels do not compute, all parts would be calls, and eager has no kernels for some of them."""
     tensors = [x for x in args if isinstance(x, torch.Tensor)]
-    if any(x.dtype in CALLED for x in tensors) or (op in OF_ONE_TYPE and len({x.dtype for x in tensors}) > 1):
+    if any(x.dtype in CALLED for x in tensors) or _refuses_mixed_types(op, tensors, args, kwargs):
         return NotImplemented
     if refused and tensors and tensors[0].device.type == "cpu" and operand_dtype(op, args, kwargs, scalars) in refused:
         return NotImplemented
     return rule(*args, **kwargs)
+
+
+#: What was found, by operator and by type and rank of each tensor: whether eager's kernel refuses it.
+_PROBED = {}
+
+
+def _refuses_mixed_types(op, tensors, args, kwargs):
+    """Whether eager's kernel refuses operands of several types, which decompositions and fake kernels promote. The kernel itself is asked, with tensors of
+    at most three elements along each dim."""
+    if len({x.dtype for x in tensors}) < 2 or tensors[0].device.type != "cpu" or torch.Tag.nondeterministic_seeded in op.tags:
+        return False
+    key = (op, *((x.dtype, x.dim()) for x in tensors))
+    if key not in _PROBED:
+        with _disable_current_modes(), torch.no_grad():
+            small, named = tree_map_only(torch.Tensor, _small, (args, kwargs))
+            try:
+                op(*small, **named)
+                _PROBED[key] = False
+            except Exception as error:
+                _PROBED[key] = _OF_TYPES.search(str(error)) is not None
+    return _PROBED[key]
+
+
+#: What eager's errors about types say.
+_OF_TYPES = re.compile(r"expected (scalar type|.*dtype)|(same|have|different) dtype", re.I)
+
+
+def _small(x):
+    sizes = [size.node.hint if isinstance(size, torch.SymInt) else size for size in x.shape]
+    return torch.ones([3 if size is None else min(size, 3) for size in sizes], dtype=x.dtype)
 
 
 def _unbind(x, dim=0):
