@@ -56,8 +56,8 @@ static int64_t vectorsAtOnce(const RegionSummary &region, int64_t threads, int64
       device.threads() * vector * region.streamedBytes >= 2 * device.bytesInFlight()) {
     return 1;
   }
-  double ofRound = static_cast<double>(device.threads() / threads * device.processors() * threads *
-                                       vector * most);
+  int64_t resident = device.threads() / threads * device.processors() * threads;
+  double ofRound = static_cast<double>(resident * vector * most);
   return region.rows * region.columns >= rounds * ofRound ? most : 1;
 }
 

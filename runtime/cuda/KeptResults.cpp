@@ -5,7 +5,7 @@
 namespace frit {
 
 uint64_t KeptResults::add(const void *graph, std::vector<std::shared_ptr<KeptTensor>> tensors,
-                          std::vector<const void *> places) {
+                          const std::vector<const void *> &places) {
   ForkSafeGuard guard(lock);
   ++captured;
   for (std::shared_ptr<KeptTensor> &tensor : tensors) {

@@ -30,7 +30,7 @@ public:
   /// stay in its memory; `places` are the addresses of other saved results, which are in
   /// parameters.
   uint64_t add(const void *graph, std::vector<std::shared_ptr<KeptTensor>> tensors,
-               std::vector<const void *> places = {});
+               const std::vector<const void *> &places = {});
   /// Removes a graph. Its results keep their memory until they are no longer in use.
   void leave(const void *graph);
   /// Checked before the launch of `graph`, whose number is `order`.

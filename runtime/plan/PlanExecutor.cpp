@@ -144,7 +144,7 @@ std::unique_ptr<RunState> PlanExecutor::takeState() {
 void PlanExecutor::returnState(std::unique_ptr<RunState> state) {
   RunState *expected = nullptr;
   if (idleState.compare_exchange_strong(expected, state.get(), std::memory_order_release)) {
-    state.release();
+    (void)state.release(); // idleState owns it now.
     return;
   }
   std::lock_guard<std::mutex> guard(stateLock);

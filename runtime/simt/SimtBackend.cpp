@@ -7,7 +7,8 @@
 
 namespace frit {
 
-Result<std::unique_ptr<SimtBackend>> SimtBackend::create(std::shared_ptr<const DecodedPlan> plan) {
+Result<std::unique_ptr<SimtBackend>>
+SimtBackend::create(const std::shared_ptr<const DecodedPlan> &plan) {
   Result<CodeMapping> code =
       CodeMapping::map(*plan->artifact, static_cast<int>(format::ImageKind::Simt));
   if (!code.isOk()) {

@@ -16,7 +16,8 @@ namespace frit {
 
 class SimtBackend : public KernelBackend {
 public:
-  static Result<std::unique_ptr<SimtBackend>> create(std::shared_ptr<const DecodedPlan> plan);
+  static Result<std::unique_ptr<SimtBackend>>
+  create(const std::shared_ptr<const DecodedPlan> &plan);
   Status launch(const KernelArguments &arguments, TensorHost &host) override;
   /// Called when a call begins.
   Status ready() override;

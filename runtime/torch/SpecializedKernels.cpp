@@ -67,7 +67,7 @@ Status SpecializedKernels::install(uint64_t key, std::unique_ptr<TorchExecutable
   TorchExecutable *none = nullptr;
   if (entry->executable.compare_exchange_strong(none, executable.get(),
                                                 std::memory_order_acq_rel)) {
-    executable.release();
+    (void)executable.release(); // The entry owns it now.
   }
   return Status::ok();
 }

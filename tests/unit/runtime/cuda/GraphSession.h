@@ -55,7 +55,7 @@ inline void addWriteBack(format::PlanT &plan) {
   format::CopyIntoT copy;
   copy.tensor = plan.inputs[1]->reg;
   copy.source = plan.outputs[0]->reg;
-  addStep(plan, std::move(copy));
+  addStep(plan, copy);
 }
 
 /// Adds a tensor like `like` that is a view of `source` from an offset on, with this number of

@@ -196,7 +196,7 @@ TEST(SplitPtx, PartsHaveTheKernelsBetweenThemInOrderOfTheFirstOfEach) {
 TEST(SplitPtx, ATextWithoutSeveralMarkedKernelsIsOnePart) {
   std::string unmarked = kHead + kernelText("a") + kernelText("b"), one = marked({kernelText("a")}),
               two = marked({kernelText("a"), kernelText("b")});
-  for (auto [text, most] :
+  for (const auto &[text, most] :
        {std::pair(unmarked, 16), {one, 16}, {two, 1}, {two, 0}, {std::string(), 16}}) {
     std::vector<PtxPart> parts = splitPtx(text, static_cast<size_t>(most));
     ASSERT_EQ(parts.size(), 1u);

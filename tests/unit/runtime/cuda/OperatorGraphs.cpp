@@ -295,7 +295,7 @@ TEST_F(OperatorGraphsTest, OperatorsWhatIsNotCapturedIsCountedWithItsReason) {
     format::DimT dim;
     dim.tensor = plan.outputs[0]->reg;
     dim.dst = plan.int_count++;
-    step->action.Set(std::move(dim));
+    step->action.Set(dim);
     plan.steps.push_back(std::move(step));
     Operators session(packArtifact(artifact));
     EXPECT_EQ(reasonOf(session), "a size of a result is known only when it is there");

@@ -204,7 +204,8 @@ TEST(ArtifactConstraint, A8_OnePlanForATarget) {
     s.artifact.plans[0]->target = static_cast<format::Target>(7);
   });
   // There may be several plans for the CPU, each for a separate code image.
-  auto plans = [](std::vector<uint32_t> images, format::Target target = format::Target::Cpu) {
+  auto plans = [](const std::vector<uint32_t> &images,
+                  format::Target target = format::Target::Cpu) {
     return [=](Small &s) {
       s.addImage("x86-64-v3"), s.artifact.images[1]->kind = target == format::Target::Simt
                                                                 ? format::ImageKind::Simt

@@ -157,7 +157,7 @@ TEST(ArtifactConstraint, A21_ResultsHaveStorageOfTheirOwn) {
 }
 
 TEST(ArtifactConstraint, A22_BucketsAscendAndAreFew) {
-  auto bucket = [](std::vector<int64_t> sizes, uint32_t count = 1) {
+  auto bucket = [](const std::vector<int64_t> &sizes, uint32_t count = 1) {
     return [=](Small &s) {
       for (uint32_t number = 0; number < count; ++number) {
         auto &one = *s.plan().buckets.emplace_back(std::make_unique<format::BucketT>());
@@ -340,7 +340,7 @@ TEST(ArtifactConstraint, A26_GpuCodeTakesWhatLaunchesPass) {
   gpu("holds a zero byte", replaced("made by hand", std::string_view("made\0by hand", 12)));
   gpu("has no body", replaced("{ { ret; } }", ""));
   // Cubins, which do not distinguish integers from floats.
-  auto cubin = [](CubinEntry entry, const std::function<void(std::string &)> &damage = {}) {
+  auto cubin = [](const CubinEntry &entry, const std::function<void(std::string &)> &damage = {}) {
     return [=](Small &s) {
       std::string bytes = cubinWith(entry);
       if (damage) {
