@@ -298,6 +298,37 @@ LogicalResult PlanReplay::visitWrap(Operation &op, Value scalar) {
                  failed(write(wrap.tensor, op.getResult(0), by)));
 }
 
+/// The result of an integer operation for these operands, by MLIR's own folders; nullopt if it has
+/// none.
+static std::optional<int64_t> evaluate(Operation *op, ArrayRef<int64_t> numbers) {
+  auto numberOf = [](IntegerAttr attr) {
+    const APInt &value = attr.getValue();
+    return value.getBitWidth() == 1 ? static_cast<int64_t>(value.getZExtValue())
+                                    : value.getSExtValue();
+  };
+  SmallVector<Attribute> constants;
+  for (auto [operand, number] : llvm::zip_equal(op->getOperands(), numbers)) {
+    constants.push_back(IntegerAttr::get(
+        operand.getType(), APInt(operand.getType().getIntOrFloatBitWidth(), number, true, true)));
+  }
+  SmallVector<OpFoldResult> results;
+  if (failed(op->fold(constants, results)) || results.size() != 1) {
+    // A quotient by zero is never used; the plan's steps make it 0.
+    bool isByZero = isa<arith::FloorDivSIOp, arith::DivSIOp, arith::RemSIOp>(op) && numbers[1] == 0;
+    return isByZero ? std::optional<int64_t>(0) : std::nullopt;
+  }
+  if (auto value = dyn_cast<Value>(results.front())) {
+    for (auto [operand, number] : llvm::zip_equal(op->getOperands(), numbers)) {
+      if (operand == value) {
+        return number;
+      }
+    }
+    return std::nullopt;
+  }
+  auto integer = dyn_cast<IntegerAttr>(cast<Attribute>(results.front()));
+  return integer ? std::optional(numberOf(integer)) : std::nullopt;
+}
+
 Sampled PlanReplay::valueOf(Value scalar) {
   if (auto size = scalar.getDefiningOp<SizeOp>()) {
     return samples.of(size.getSize());
@@ -317,24 +348,21 @@ Sampled PlanReplay::valueOf(Value scalar) {
                                     : integer.getValue().getSExtValue())
                    : Sampled(kSomeNumber);
   }
-  if (op->getNumOperands() == 1 && isa<arith::ExtUIOp, arith::ExtSIOp>(op)) {
-    return valueOf(op->getOperand(0));
-  }
-  if (op->getNumOperands() != 2) {
+  auto isInteger = [](Type type) { return isa<IntegerType>(type); };
+  if (op->getNumResults() != 1 || !llvm::all_of(op->getOperandTypes(), isInteger)) {
     return kSomeNumber;
   }
-  Sampled a = valueOf(op->getOperand(0)), b = valueOf(op->getOperand(1)), result(kSomeNumber);
+  SmallVector<Sampled> operands;
+  for (Value operand : op->getOperands()) {
+    operands.push_back(valueOf(operand));
+  }
+  Sampled result(kSomeNumber);
   for (unsigned sample = 0; sample != samples.count(); ++sample) {
-    int64_t x = a[sample], y = b[sample];
-    result[sample] =
-        TypeSwitch<Operation *, int64_t>(op)
-            .Case([&](arith::AddIOp) { return x + y; })
-            .Case([&](arith::SubIOp) { return x - y; })
-            .Case([&](arith::MulIOp) { return x * y; })
-            .Case([&](arith::FloorDivSIOp) { return y == 0 ? 0 : llvm::divideFloorSigned(x, y); })
-            .Case([&](arith::MaxSIOp) { return std::max(x, y); })
-            .Case([&](arith::MinSIOp) { return std::min(x, y); })
-            .Default([](Operation *) { return kSomeNumber; });
+    SmallVector<int64_t> numbers;
+    for (const Sampled &operand : operands) {
+      numbers.push_back(operand[sample]);
+    }
+    result[sample] = evaluate(op, numbers).value_or(kSomeNumber);
   }
   return result;
 }

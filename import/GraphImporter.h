@@ -165,6 +165,7 @@ private:
   FailureOr<Value> emitScalar(StringRef function, ArrayRef<Value> operands);
   /// Null if a symbol in the expression has no value yet.
   Value emitHostExpression(const HostExpression &expression);
+  Value emitChoice(const HostExpression &call);
   Value emitHostCall(const HostExpression &expression);
   /// Defines a symbol that the host computes, unless it has a value or cannot have one yet.
   void computeSymbol(StringRef name);

@@ -17,9 +17,15 @@ Result resultOf(StringRef function) {
              Result::Integer)
       .Cases({"FloorDiv", "CleanDiv", "CeilDiv", "PowByNatural", "LShift", "RShift"},
              Result::Integer)
+      .Cases({"BitwiseFn_bitwise_and", "BitwiseFn_bitwise_or", "BitwiseFn_bitwise_xor"},
+             Result::Integer)
+      .Cases({"StrictGreaterThan", "GreaterThan", "StrictLessThan", "LessThan", "Equality",
+              "Unequality", "And", "Or", "Not"},
+             Result::Integer)
       .Cases({"ToFloat", "IntTrueDiv", "FloatTrueDiv", "FloatPow", "TruncToFloat", "Rational"},
              Result::Real)
-      .Cases({"Add", "Mul", "Max", "Min", "Mod", "PythonMod", "Abs", "Pow", "Identity"},
+      .Cases({"Add", "Mul", "Max", "Min", "Mod", "PythonMod", "Abs", "Pow", "Identity", "Piecewise",
+              "ExprCondPair"},
              Result::AsOperands)
       .StartsWith("OpaqueUnaryFn_", Result::Real)
       .Default(Result::Unknown);
@@ -74,6 +80,10 @@ private:
         text.take_while([](char c) { return llvm::isAlnum(c) || c == '_' || c == '.'; });
     text = text.drop_front(function.size());
     function = function.substr(function.rfind('.') + 1);
+    if (function == "true" || function == "false") {
+      out.integer = function == "true";
+      return true;
+    }
     if (!consume("(")) {
       return false;
     }

@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-/// Sizes that no SizeExpr can express, because their computation contains a float: `round(n / 2)`,
-/// `int(n * 0.7)`, `sqrt(n)`. The host computes them as Python does; in all other places each is a
-/// symbol of its own.
+/// Sizes that no SizeExpr can express, because their computation contains a float, bits or a
+/// choice: `round(n / 2)`, `int(n * 0.7)`, `sqrt(n)`, `n & 7`. The host computes them as Python
+/// does; in all other places each is a symbol of its own.
 namespace mlir::frit {
 
 /// A function of symbols, integers and floats, with sympy's names.

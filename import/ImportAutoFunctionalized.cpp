@@ -385,7 +385,7 @@ LogicalResult GraphImporter::AutoFunctionalized::writeBack(AtenOp op,
     auto &[view, value] = entry;
     if (view.kind == View::Kind::Whole && writers[view.base] > 1) {
       return fail(ErrorKind::Unsupported,
-                  "two mutated arguments are the same tensor; pass a copy as one of them");
+                  "two mutated arguments are the same tensor, which a plan cannot express");
     }
     const CallResult &result = results[first + i];
     ImportedValue after{op.getResult(first + i), result.dtype,  result.layout,

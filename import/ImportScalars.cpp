@@ -22,7 +22,33 @@ FailureOr<Value> GraphImporter::emitScalar(StringRef function, ArrayRef<Value> o
 // Sizes that the host computes
 //===----------------------------------------------------------------------===//
 
+/// Piecewise((value, condition), ..., (value, true)): the first value whose condition holds.
+Value GraphImporter::emitChoice(const HostExpression &call) {
+  Value chosen;
+  for (const HostExpression &pair : llvm::reverse(call.operands)) {
+    if (pair.name != "ExprCondPair" || pair.operands.size() != 2) {
+      return Value();
+    }
+    Value value = emitHostExpression(pair.operands[0]);
+    Value condition = chosen ? emitHostExpression(pair.operands[1]) : Value();
+    if (!value || (chosen && !condition)) {
+      return Value();
+    }
+    if (chosen) {
+      FailureOr<Value> one = emitScalar("ite", {condition, value, chosen});
+      value = succeeded(one) ? *one : Value();
+    }
+    if (!(chosen = value)) {
+      return Value();
+    }
+  }
+  return chosen;
+}
+
 Value GraphImporter::emitHostCall(const HostExpression &call) {
+  if (call.name == "Piecewise") {
+    return emitChoice(call);
+  }
   SmallVector<Value> operands;
   SmallVector<Value> divisors;
   for (const HostExpression &operand : call.operands) {
@@ -48,6 +74,9 @@ Value GraphImporter::emitHostCall(const HostExpression &call) {
                            .Case("Mul", "mul")
                            .Case("Max", "max")
                            .Case("Min", "min")
+                           .Cases({"And", "BitwiseFn_bitwise_and"}, "and_")
+                           .Cases({"Or", "BitwiseFn_bitwise_or"}, "or_")
+                           .Case("BitwiseFn_bitwise_xor", "xor")
                            .Default("");
       !fold.empty()) {
     Value all = operands.front();
@@ -86,6 +115,13 @@ Value GraphImporter::emitHostCall(const HostExpression &call) {
                    .Cases({"Mod", "PythonMod"}, "mod")
                    .Cases({"Pow", "FloatPow", "PowByNatural"}, "pow")
                    .Case("Abs", "abs")
+                   .Case("StrictGreaterThan", "gt")
+                   .Case("GreaterThan", "ge")
+                   .Case("StrictLessThan", "lt")
+                   .Case("LessThan", "le")
+                   .Case("Equality", "eq")
+                   .Case("Unequality", "ne")
+                   .Case("Not", "not")
                    .Case("LShift", "lshift")
                    .Case("RShift", "rshift")
                    .Default("");
@@ -95,8 +131,9 @@ Value GraphImporter::emitHostCall(const HostExpression &call) {
                                      function)) {
     return Value();
   }
-  bool isBinary =
-      llvm::is_contained({"truediv", "floordiv", "mod", "pow", "lshift", "rshift"}, function);
+  bool isBinary = llvm::is_contained(
+      {"truediv", "floordiv", "mod", "pow", "lshift", "rshift", "gt", "ge", "lt", "le", "eq", "ne"},
+      function);
   return !function.empty() && operands.size() == (isBinary ? 2 : 1) ? apply(function, operands)
                                                                     : Value();
 }

@@ -173,6 +173,7 @@ struct ScalarBuilder::Functions {
       {"min", &S::arithmetic<arith::MinSIOp, arith::MinimumFOp>},
       {"and_", &S::bitwise<arith::AndIOp>},
       {"or_", &S::bitwise<arith::OrIOp>},
+      {"xor", &S::bitwise<arith::XOrIOp>},
       {"lshift", &S::shift<arith::ShLIOp>},
       {"rshift", &S::shift<arith::ShRSIOp>},
   };

@@ -142,6 +142,10 @@ public:
   /// The GPU of its constants; -1 if none is on a GPU.
   int32_t constantGpu() const { return gpuOfConstants; }
   size_t inputCount() const { return inputSpecs.size(); }
+  /// Whether the plan writes to an input, a tensor.
+  bool writesInput(size_t number) const {
+    return std::find(mutatedInputs.begin(), mutatedInputs.end(), number) != mutatedInputs.end();
+  }
   size_t outputCount() const { return outputSpecs.size(); }
 
 private:

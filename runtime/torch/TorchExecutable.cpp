@@ -15,7 +15,9 @@
 #include <ATen/record_function.h>
 #include <c10/core/DeviceGuard.h>
 #include <c10/core/GradMode.h>
+#include <c10/core/InferenceMode.h>
 #include <c10/util/Exception.h>
+#include <torch/csrc/autograd/forward_grad.h>
 
 #include <algorithm>
 
@@ -162,6 +164,12 @@ Status TorchExecutable::chooseBackend() {
   return cpu ? take(CpuBackend::create(*plan)) : take(SimtBackend::create(plan));
 }
 
+/// Whether a tensor is a dual number of torch.autograd.forward_ad.
+static bool hasTangent(void *handle) {
+  at::TensorBase held = tensorOf(handle);
+  return at::OptionalTensorRef(held)->_fw_grad(0).defined();
+}
+
 /// Refuses tensors that compiled code cannot take, and finds the GPU of the call. The executor
 /// checks that all arguments are on it.
 Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device) const {
@@ -169,6 +177,7 @@ Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device
     return Status::error(ErrorKind::BadInput, "graph '" + std::string(graphName()) + "', input " +
                                                   std::to_string(number) + ": " + what);
   };
+  bool mayHaveTangents = torch::autograd::ForwardADLevel::try_get_by_idx(0) != nullptr;
   // The executor reports a wrong number of arguments.
   for (size_t number = 0; number < std::min(inputs.size(), inputCount()); ++number) {
     if (!inputs[number].handle) {
@@ -177,6 +186,15 @@ Status TorchExecutable::checkArguments(std::span<InputValue> inputs, int &device
     const c10::TensorImpl &impl = *implOf(inputs[number].handle);
     if (auto reason = unfitReason(impl)) {
       return wrong(number, *reason);
+    }
+    // The call runs as traced (frit/capture/as_is.py), where eager computes the tangent, or raises
+    // its own error.
+    if (mayHaveTangents && hasTangent(inputs[number].handle)) {
+      return wrong(number, "kernels compute no tangents of forward-mode differentiation");
+    }
+    if (implOf(inputs[number].handle)->is_inference() && executor->writesInput(number) &&
+        !c10::InferenceMode::is_enabled()) {
+      return wrong(number, "an inference tensor is written only in inference mode");
     }
     if (impl.is_cuda()) {
       device = device >= 0 ? device : impl.device().index();

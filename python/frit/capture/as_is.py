@@ -20,8 +20,12 @@ from ..errors import CompileError
 from ..logs import log
 from .opaque import current
 
-#: How the runtime's message ends if an operator and its fake kernel disagree.
-_DISAGREES = "its fake implementation disagrees with its kernel"
+#: How the runtime's message ends where the reason is no mistake of the compiler's: an operator and its fake kernel disagree, or an argument needs autograd.
+_EXPECTED = (
+    "its fake implementation disagrees with its kernel",
+    "kernels compute no tangents of forward-mode differentiation",
+    "an inference tensor is written only in inference mode",
+)
 _NUMBER = re.compile(r"(?<![\w])-?\d+")
 
 
@@ -126,7 +130,7 @@ class TracedFallback:
 
     def takes(self, why):
         """Whether a call that is refused for this reason runs as it was traced."""
-        return not self._strict or why.endswith(_DISAGREES)
+        return not self._strict or why.endswith(_EXPECTED)
 
     def __call__(self, args, why):
         if not self.takes(why):

@@ -106,6 +106,7 @@ def decomposition_table():
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
     table[torch.ops.aten.hardsigmoid_backward.default] = _hardsigmoid_backward
+    table[torch.ops.aten.logit_backward.default] = _logit_backward
     table[torch.ops.aten.smooth_l1_loss_backward.default] = _smooth_l1_loss_backward
     if _forgets_negative_dims():
         table[torch.ops.aten.linalg_vector_norm.default] = _vector_norm
@@ -207,6 +208,14 @@ def _soft_margin_loss_backward(grad_output, x, target, reduction):
 def _hardsigmoid_backward(grad_output, x):
     """Eager's formula, in which 1/6 has single precision for double inputs too."""
     return torch.where((x > -3) & (x < 3), grad_output * ONE_SIXTH, 0.0)
+
+
+def _logit_backward(grad_output, x, eps=None):
+    """Eager's formula, whose infinity at 0 and 1 has the sign of the gradient; torch's rule divides by a zero, which may be -0."""
+    slope = grad_output / (x * (1 - x))
+    if eps is not None:
+        return torch.where((x < eps) | (x > 1 - eps), 0.0, slope)
+    return torch.where((x < 0) | (x > 1), float("nan"), torch.where((x == 0) | (x == 1), grad_output * float("inf"), slope))
 
 
 def _smooth_l1_loss_backward(grad_output, x, target, reduction, beta):

@@ -40,6 +40,29 @@ def test_sizes_that_the_host_computes(name):
     assert not counters["frit"]["callbacks"]
 
 
+OF_INTEGERS = {
+    "bits kept": lambda x, k: torch.zeros((k & 7) + 1) + x.sum(),
+    "bits set": lambda x, k: torch.zeros(k | 1) + x.sum(),
+    "bits changed": lambda x, k: torch.zeros((k ^ 3) + 1) + x.sum(),
+    "shifted": lambda x, k: torch.zeros((k << 1) + (k >> 1)) + x.sum(),
+    "the absolute value": lambda x, k: (torch.arange(abs(k) + 1), x * abs(k), x[: abs(k - 3)] + 1),
+    "of a difference": lambda x, k: torch.zeros(abs(x.shape[0] - 6) + 1) + x.sum(),
+    "one of two": lambda x, k: torch.zeros(torch.sym_ite(k > 6, k + 1, k * 2)) + x.sum(),
+    "one of two, equal or not": lambda x, k: torch.zeros(torch.sym_ite(k == 5, k, k * 2)) + x.sum(),
+    "one of three": lambda x, k: torch.zeros(torch.sym_ite(k > 8, k, torch.sym_ite(k > 6, k + 1, k * 2))) + x.sum(),
+}
+
+
+@pytest.mark.parametrize("name", OF_INTEGERS)
+def test_sizes_of_integers(name):
+    """Functions that no SizeExpr has. In strict mode, a plan that the validator refuses is an error."""
+    function = OF_INTEGERS[name]
+    compiled = checker.check(function, torch.randn(5), 5, dynamic=True)
+    for size, k in ((7, 7), (9, 12), (10, 6)):
+        checker.check(function, torch.randn(size), k, compiled=compiled)
+    assert not counters["frit"]["calls_as_traced"] and not counters["frit"]["whole_graphs"]
+
+
 def test_training_through_sizes_that_the_host_computes():
     def function(x):
         return F.interpolate(x * 2, scale_factor=0.5, mode="linear", align_corners=True).sum(-1)

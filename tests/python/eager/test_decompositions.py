@@ -46,6 +46,14 @@ def test_formulas_left_to_the_compiler_reach_it_whole_and_none_is_called(layer):
     assert not report["aten_calls"]
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("eps", [None, 0.125])
+def test_gradients_of_logit_at_the_edges(dtype, eps):
+    x = torch.tensor([-0.0, 0.0, 1.0, -1.0, 2.0, 0.5, 0.125, 0.875, 0.3, float("nan"), float("inf")], dtype=dtype, requires_grad=True)
+    actual, expected = (torch.autograd.grad(f(x), x, torch.ones_like(x))[0] for f in (torch.compile(lambda x: x.logit(eps), backend="frit"), lambda x: x.logit(eps)))
+    torch.testing.assert_close(actual, expected, equal_nan=True)
+
+
 @pytest.mark.parametrize("parameters", ["weight", "bias", "both"])
 @pytest.mark.parametrize("precision", [torch.bfloat16, torch.float32])
 def test_statistics_of_a_mixed_layer_norm_have_eager_s_type_and_values(parameters, precision):

@@ -186,7 +186,7 @@ const Mistake kMistakes[] = {
        auto drop = std::make_unique<format::StepT>();
        format::FreeT freed;
        freed.tensor = p.launched(0)[2];
-       drop->action.Set(std::move(freed));
+       drop->action.Set(freed);
        p.plan->steps.insert(p.plan->steps.begin() + p.find(Action::Aten, 0), std::move(drop));
      },
      "dropped"},

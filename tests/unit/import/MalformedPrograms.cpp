@@ -409,8 +409,8 @@ TEST_F(Malformed, M20_SymbolsAndConstraints) {
     expectFine(replaced(kSymbol, computed));
   }
   expectReplaced(ErrorKind::Unsupported, "needs the function 'sin'", kSymbol, "sin(Symbol('s0'))");
-  expectReplaced(ErrorKind::Unsupported, "needs the function 'StrictLessThan'", kSymbol,
-                 "StrictLessThan(Symbol('s0'), Integer(2))");
+  expectReplaced(ErrorKind::Unsupported, "needs the function 'Contains'", kSymbol,
+                 "Contains(Symbol('s0'), Integer(2))");
   expectReplaced(ErrorKind::Schema, "expected ',' or ')'", kSymbol, "Add(Symbol('s0')");
   expectReplaced(ErrorKind::Schema, "text after the expression", kSymbol, "Symbol('s0') or 1");
   // A constraint is a range of numbers; it cannot express one symbol in terms of others or of

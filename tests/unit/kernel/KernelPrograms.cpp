@@ -147,7 +147,8 @@ TEST(KernelPrograms, DimsThatAreDividedByUnknownSizesAreParted) {
             "domain [p0, p1, p2, 3]\n%0");
   // Not split: along the lanes for one number per row; by a number that does not divide the dim; by
   // a known size. Copies of a row along the lanes are split only for long rows.
-  auto domainOf = [&](std::string size, std::string from, std::string index, std::string hint) {
+  auto domainOf = [&](const std::string &size, const std::string &from, const std::string &index,
+                      const std::string &hint) {
     std::string type = "tensor<?xf32, #frit.dims<[" + size + "]>>",
                 source = "tensor<?xf32, #frit.dims<[" + from + "]>>";
     std::string text =

@@ -161,7 +161,8 @@ TEST(Schedule, OneOperandIsLoadedAheadWhereALoadAThreadIsTooLittle) {
     EXPECT_EQ(unroll(many, bytes, 90), 2);
     EXPECT_EQ(unroll(many, bytes, 100), 2);
     // Elements for eight rounds of blocks.
-    double rounds = 8.0 * 132 * 2048 * (16 / bytes) * 2;
+    int64_t chunk = 16 / bytes;
+    double rounds = 8.0 * 132 * 2048 * static_cast<double>(chunk) * 2;
     EXPECT_EQ(unroll(rounds, bytes, 90), 2);
     EXPECT_EQ(unroll(rounds - 1, bytes, 90), 1);
     EXPECT_EQ(unroll(rounds, bytes, 100), 1);
