@@ -13,6 +13,7 @@
 #include "llvm/Support/CrashRecoveryContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/FileUtilities.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/raw_ostream.h"
@@ -53,10 +54,11 @@ how:
 
 what it shows:
   --report[=FILE]         the report as JSON, on standard output or in a file;
-                          `frit report` makes a page of what --dump writes
+                          `frit report INPUT` makes a page
   --dump=DIR              every stage in a folder inside of DIR, in numbered files: IR, kernel programs, LLVM IR, PTX, the plan;
                           FRIT_DUMP=DIR does the same
   --emit=imported|outlined  print this stage instead of an artifact
+  --diagnostics-format=F  text, or json: each error and note is a line of JSON on standard error
   --list-targets          the values of --target, and what the host's CPU is
   --version
 
@@ -71,10 +73,11 @@ static constexpr const char *kHiddenUsage = "\nfor developers:\n  --crash-in=PHA
 namespace {
 enum ExitStatus { kSuccess = 0, kFailed = 1, kWrongUsage = 2, kOwnMistake = 70 };
 
-/// The exit status and the text for the user.
+/// The exit status and the text for the user, and what the compiler reported, if it did.
 struct Outcome {
   int status = kSuccess;
   std::string text;
+  std::vector<Diagnostic> diagnostics;
 };
 
 struct CommandLine {
@@ -86,6 +89,7 @@ struct CommandLine {
   std::string reportFile;
   bool report = false, help = false, hidden = false, version = false, cpuGiven = false;
   bool listsTargets = false;
+  std::string diagnosticsFormat = "text";
   std::vector<std::string> targets;
 };
 } // namespace
@@ -131,6 +135,7 @@ static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::String
         std::pair("--random", &options.random), std::pair("--weights", &options.weights),
         std::pair("--bucket-policy", &options.bucketPolicy), std::pair("--sizes", &line.sizes),
         std::pair("--dump", &options.dumpFolder), std::pair("--emit", &options.stopAfter),
+        std::pair("--diagnostics-format", &line.diagnosticsFormat),
         std::pair("--crash-in", &options.crashIn)}) {
     if (flag == name) {
       *field = value.str();
@@ -163,10 +168,22 @@ static std::string setFlag(CommandLine &line, llvm::StringRef flag, llvm::String
 }
 
 static std::string readFlags(int argc, char **argv, CommandLine &line) {
-  constexpr llvm::StringRef valued[] = {
-      "-o",         "--model",    "--target",        "--cpu",   "--fallback",     "--weights",
-      "--numerics", "--buckets",  "--bucket-policy", "--sizes", "--bucket-count", "--dump",
-      "--emit",     "--crash-in", "--random"};
+  constexpr llvm::StringRef valued[] = {"-o",
+                                        "--model",
+                                        "--target",
+                                        "--cpu",
+                                        "--fallback",
+                                        "--weights",
+                                        "--numerics",
+                                        "--buckets",
+                                        "--bucket-policy",
+                                        "--sizes",
+                                        "--bucket-count",
+                                        "--dump",
+                                        "--emit",
+                                        "--crash-in",
+                                        "--random",
+                                        "--diagnostics-format"};
   for (int i = 1; i < argc; ++i) {
     llvm::StringRef word = argv[i];
     auto [flag, value] = word.split('=');
@@ -202,6 +219,9 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
       line.input = word.str();
     }
   }
+  if (line.diagnosticsFormat != "text" && line.diagnosticsFormat != "json") {
+    return "--diagnostics-format is text or json, got '" + line.diagnosticsFormat + "'";
+  }
   if (line.help || line.version || line.listsTargets) {
     return "";
   }
@@ -227,8 +247,8 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
   if (llvm::StringRef report = line.reportFile;
       report.ends_with_insensitive(".html") || report.ends_with_insensitive(".htm")) {
     return "the report is JSON, not HTML: --report=" +
-           (report.substr(0, report.rfind('.')) + ".json").str() +
-           "; for HTML, compile with --dump=DIR and run: frit report DIR --out " + report.str();
+           (report.substr(0, report.rfind('.')) + ".json").str() + "; for HTML run: frit report " +
+           line.input + " --out " + report.str();
   }
   if (line.options.bucketPolicy == "specialize") {
     return "bucket policy 'specialize' compiles while a program runs, which a file cannot; use "
@@ -283,6 +303,61 @@ static std::string writeReproducer(int argc, char **argv, llvm::StringRef ir) {
   return path.str().str();
 }
 
+static llvm::StringRef kindOf(const Diagnostic &diagnostic) {
+  switch (diagnostic.kind) {
+  case DiagnosticKind::BadInput:
+    return "input";
+  case DiagnosticKind::Unsupported:
+    return "unsupported";
+  case DiagnosticKind::Internal:
+    return "internal";
+  }
+  llvm_unreachable("no such kind");
+}
+
+/// A line of JSON on standard error.
+static void sayAsJson(llvm::StringRef severity, llvm::StringRef kind, llvm::StringRef message,
+                      llvm::StringRef source = "", llvm::ArrayRef<std::string> notes = {}) {
+  // Invalid UTF-8 comes from names of files.
+  auto text = [](llvm::StringRef bytes) { return llvm::json::fixUTF8(bytes); };
+  llvm::json::Array lines;
+  for (const std::string &note : notes) {
+    lines.push_back(text(note));
+  }
+  llvm::errs() << llvm::json::Value(llvm::json::Object{{"severity", severity},
+                                                       {"kind", kind},
+                                                       {"message", text(message)},
+                                                       {"source", text(source)},
+                                                       {"notes", std::move(lines)}})
+               << "\n";
+}
+
+/// The errors of an outcome for the user.
+static void say(const CommandLine &line, const Outcome &outcome) {
+  if (line.diagnosticsFormat != "json") {
+    llvm::errs() << "frit-compile: " << outcome.text << "\n";
+    return;
+  }
+  for (const Diagnostic &one : outcome.diagnostics) {
+    sayAsJson("error", kindOf(one), one.message, one.source, one.notes);
+  }
+  if (outcome.diagnostics.empty() || outcome.status == kOwnMistake) {
+    sayAsJson("error",
+              outcome.status == kWrongUsage   ? "usage"
+              : outcome.status == kOwnMistake ? "internal"
+                                              : "input",
+              outcome.text);
+  }
+}
+
+static void note(const CommandLine &line, llvm::StringRef kind, const std::string &text) {
+  if (line.diagnosticsFormat == "json") {
+    sayAsJson("note", kind, text);
+  } else {
+    llvm::errs() << "frit-compile: note: " << text << "\n";
+  }
+}
+
 /// Writes the requested outputs.
 static Outcome give(const CommandLine &line, const CompileResult &result) {
   llvm::outs() << result.ir;
@@ -300,8 +375,7 @@ static Outcome give(const CommandLine &line, const CompileResult &result) {
                                     : store(line.reportFile, result.report + "\n");
   }
   if (error.empty() && line.options.stopAfter.empty() && !result.calls.empty()) {
-    llvm::errs() << "frit-compile: note: " << line.output << " needs libtorch, for "
-                 << result.callsText() << "\n";
+    note(line, "libtorch", line.output + " needs libtorch, for " + result.callsText());
   }
   return {error.empty() ? kSuccess : kFailed, error};
 }
@@ -325,16 +399,24 @@ static Outcome run(const CommandLine &line, int argc, char **argv) {
   }
   if (own) {
     std::string file = writeReproducer(argc, argv, imported);
-    return {kOwnMistake, (survived ? error + "\n" : std::string("crashed; ")) +
-                             "this is a mistake of frit's own; please report it" +
-                             (file.empty() ? "" : " with " + file)};
+    return {kOwnMistake,
+            (survived ? error + "\n" : std::string("crashed; ")) +
+                "this is a mistake of frit's own; please report it" +
+                (file.empty() ? "" : " with " + file),
+            result.diagnostics};
   }
-  return error.empty() ? give(line, result) : Outcome{kFailed, error};
+  return error.empty() ? give(line, result) : Outcome{kFailed, error, result.diagnostics};
 }
 
 int compileMain(int argc, char **argv) {
   CommandLine line;
   Outcome outcome;
+  // A wrong flag may come before this one.
+  for (int i = 1; i < argc; ++i) {
+    if (llvm::StringRef(argv[i]) == "--diagnostics-format=json") {
+      line.diagnosticsFormat = "json";
+    }
+  }
   if (std::string wrong = readFlags(argc, argv, line); !wrong.empty()) {
     outcome = {kWrongUsage, wrong};
   } else if (line.help) {
@@ -350,7 +432,7 @@ int compileMain(int argc, char **argv) {
     outcome = run(line, argc, argv);
   }
   if (outcome.status != kSuccess) {
-    llvm::errs() << "frit-compile: " << outcome.text << "\n";
+    say(line, outcome);
   }
   return outcome.status;
 }

@@ -227,3 +227,28 @@ def test_stages_of_an_archive(archives, tmp_path):
     # Compilation can continue from each stage with IR.
     for name in ("02-imported.mlir", "06-cpu-outlined.mlir"):
         run(folder / "main" / name, "-o", tmp_path / "again.frit")
+
+
+def said_as_json(*words, status):
+    return [json.loads(line) for line in run(*words, "--diagnostics-format=json", status=status).stderr.splitlines()]
+
+
+def test_diagnostics_as_json(archives, tmp_path):
+    out = tmp_path / "m.frit"
+    (note,) = said_as_json(archives / "products.pt2", "-o", out, status=OK)
+    assert (note["severity"], note["kind"]) == ("note", "libtorch") and "needs libtorch, for aten." in note["message"]
+    assert said_as_json(archives / "one.pt2", "-o", out, status=OK) == []
+    for words, status, kind, message in [
+        ((tmp_path / "none.json", "-o", out), FAILED, "input", "none.json: No such file"),
+        ((archives / "two.pt2", "-o", out), FAILED, "input", "holds the models 'large', 'small'"),
+        (("--taget=cpu", "-o", out), USAGE, "usage", "unknown flag '--taget=cpu'"),
+        ((archives / "one.pt2", "-o", out, "--crash-in=passes"), OWN, "internal", "this is a mistake of frit's own"),
+    ]:
+        found = said_as_json(*words, status=status)
+        assert [one["severity"] for one in found] == ["error"] * len(found) and found[-1]["kind"] == kind and message in found[-1]["message"], found
+    assert "text or json, got 'xml'" in run(archives / "one.pt2", "-o", out, "--diagnostics-format", "xml", status=USAGE).stderr
+
+
+def test_an_operator_that_is_refused_has_its_line_in_json(archives, tmp_path):
+    found = said_as_json(archives / "products.pt2", "-o", tmp_path / "m.frit", "--fallback=error", status=FAILED)
+    assert {one["kind"] for one in found} <= {"unsupported", "input"} and any("test_compile_tool.py:" in one["source"] + one["message"] for one in found), found

@@ -168,4 +168,4 @@ def test_targets_are_listed_and_html_is_another_command(model, tmp_path):
     assert [line.split()[0] for line in listed.splitlines()] == ["cpu", "cpu:x86-64-v3", "cpu:x86-64-v4", "cpu:CPU", "sm_80", "sm_90", "sm_100", "simt"]
     words = [TOOLS / "frit-compile", model.with_suffix(".pt2"), "-o", tmp_path / "m.frit", "--report=x.html"]
     refused = subprocess.run(words, capture_output=True, text=True)
-    assert refused.returncode == 2 and "frit report DIR --out x.html" in refused.stderr
+    assert refused.returncode == 2 and f"for HTML run: frit report {words[1]} --out x.html" in refused.stderr
