@@ -3,6 +3,7 @@ reads contain no failures."""
 
 import json
 import re
+import runpy
 import sys
 from pathlib import Path
 
@@ -99,3 +100,14 @@ def test_the_tests_that_did_not_run_with_poison_exist():
     tests = {path.name for path in (ROOT / "tests" / "python").rglob("test_*.py")}
     named = [name for files, _ in rows("poison.txt") for name in files.split(", ") if name.startswith("test_")]
     assert named and set(named) <= tests
+
+
+def test_the_wheel_passes_beside_each_torch():
+    script = runpy.run_path(str(ROOT / "scripts" / "wheel-matrix"))
+    ledger = json.loads((GOLDEN / "wheel-matrix.json").read_text())
+    assert set(ledger["torch"]) == set(script["VERSIONS"]) and ledger["wheel_mb"] <= 45
+    assert set(ledger["tests"]) == set(script["CORE"]) and all(count > 0 for count in ledger["tests"].values())
+    for version, row in ledger["torch"].items():
+        assert row["torch"].startswith(version) and row["passed"] > 500 and not row["failed"] and not row["skipped"]
+        assert row["left_out"] == script["LEFT_OUT"].get(version.rpartition(".")[0], {})
+        assert row["install_s"] <= 20 and row["first_call_s"] <= 2
