@@ -151,7 +151,7 @@ def _unless_refused(op, rule, scalars, refused, /, *args, **kwargs):
     return rule(*args, **kwargs)
 
 
-#: What was found, by operator and by type and rank of each tensor: whether eager's kernel refuses it.
+#: What was found, by operator and by type and sizes of each tensor of the probe: whether eager's kernel refuses it.
 _PROBED = {}
 
 
@@ -160,10 +160,11 @@ def _refuses_mixed_types(op, tensors, args, kwargs):
     at most three elements along each dim."""
     if len({x.dtype for x in tensors}) < 2 or tensors[0].device.type != "cpu" or torch.Tag.nondeterministic_seeded in op.tags:
         return False
-    key = (op, *((x.dtype, x.dim()) for x in tensors))
+    key = (op, *((x.dtype, *map(_few, x.shape)) for x in tensors))
     if key not in _PROBED:
         with _disable_current_modes(), torch.no_grad():
-            small, named = tree_map_only(torch.Tensor, _small, (args, kwargs))
+            # A kernel that got a symbol would put a guard on it.
+            small, named = tree_map_only((torch.SymInt, torch.SymFloat, torch.SymBool), _few, tree_map_only(torch.Tensor, _small, (args, kwargs)))
             try:
                 op(*small, **named)
                 _PROBED[key] = False
@@ -176,9 +177,16 @@ def _refuses_mixed_types(op, tensors, args, kwargs):
 _OF_TYPES = re.compile(r"expected (scalar type|.*dtype)|(same|have|different) dtype", re.I)
 
 
+def _few(number):
+    """A number or symbol as a number of at most 3."""
+    hint = number.node.hint if isinstance(number, (torch.SymInt, torch.SymFloat, torch.SymBool)) else number
+    return 3 if hint is None else min(hint, 3)
+
+
 def _small(x):
-    sizes = [size.node.hint if isinstance(size, torch.SymInt) else size for size in x.shape]
-    return torch.ones([3 if size is None else min(size, 3) for size in sizes], dtype=x.dtype)
+    """Ones; zeros for integers, which may be indices: some kernels do not check these."""
+    make = torch.ones if x.is_floating_point() else torch.zeros
+    return make([_few(size) for size in x.shape], dtype=x.dtype)
 
 
 def _unbind(x, dim=0):

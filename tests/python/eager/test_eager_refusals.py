@@ -11,6 +11,7 @@ import checker
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._dynamo.utils import counters
 
 from frit.eager.decompositions import decomposition_table
 from frit.eager.refusals import REFUSED as REFUSED_WHERE_DECOMPOSED
@@ -73,6 +74,21 @@ def test_what_eager_computes(name):
     function, *inputs = COMPUTED[name]
     actual = torch.compile(function, backend="frit", fullgraph=True)(*inputs)
     torch.testing.assert_close(actual, function(*inputs))
+
+
+@pytest.mark.parametrize("name", ["group_norm", "batch_norm"])
+def test_asking_the_kernel_puts_no_guard_on_sizes(name):
+    """Parameters in another type than the input's, as under autocast."""
+    weights = torch.randn(4)
+    functions = {
+        "group_norm": lambda x: F.group_norm(x, 2, weights, weights),
+        "batch_norm": lambda x: F.batch_norm(x, weights, weights.exp(), weights, weights),
+    }
+    compiled = torch.compile(functions[name], backend="frit", dynamic=True)
+    for sizes in ((3, 4, 5, 6), (5, 4, 7, 8), (2, 4, 12, 9)):
+        x = torch.randn(sizes).bfloat16()
+        torch.testing.assert_close(compiled(x), functions[name](x))
+    assert counters["frit"]["graphs"] == 1
 
 
 def generator():
