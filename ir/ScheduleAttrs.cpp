@@ -138,12 +138,15 @@ LogicalResult GpuPointwiseAttr::verify(EmitError emitError, std::optional<unsign
 LogicalResult GpuTransposeAttr::verify(EmitError emitError, unsigned lane, unsigned across,
                                        int64_t neighbours) {
   return lane == across ? emitError() << "across is a dim beside the lane dim"
-                        : checkPower(emitError, "neighbours", neighbours, 1, 2);
+                        : checkPower(emitError, "neighbours", neighbours, 1, 8);
 }
 
 LogicalResult GpuRowsAttr::verify(EmitError emitError, unsigned, int64_t width, int64_t threads,
                                   int64_t block, int64_t kept, int64_t keptElements, bool,
-                                  int64_t cluster) {
+                                  int64_t cluster, int64_t rows, int64_t resident) {
+  if (rows > 1 && (threads > 32 || kept == 0 || cluster > 1)) {
+    return emitError() << "threads that take several rows keep them, and are at most 32";
+  }
   if (cluster > 1 && (threads != block || kept == 0)) {
     return emitError() << "a cluster keeps its row, with all threads of its blocks";
   }
@@ -155,7 +158,9 @@ LogicalResult GpuRowsAttr::verify(EmitError emitError, unsigned, int64_t width, 
       succeeded(checkPower(emitError, "width", width, 1, 8)) &&
       succeeded(checkPower(emitError, "threads", threads, 8, 512)) &&
       succeeded(checkPower(emitError, "block", block, std::max<int64_t>(threads, 32), 512)) &&
-      succeeded(checkPower(emitError, "cluster", cluster, 1, 8)));
+      succeeded(checkPower(emitError, "cluster", cluster, 1, 8)) &&
+      succeeded(checkPower(emitError, "rows", rows, 1, 4)) &&
+      succeeded(checkResident(emitError, resident)));
 }
 
 LogicalResult GpuSplitRowsAttr::verify(EmitError emitError, unsigned, int64_t width, int64_t unroll,
@@ -234,7 +239,7 @@ void GpuPointwiseAttr::describe(raw_ostream &os) const {
 }
 
 void GpuTransposeAttr::describe(raw_ostream &os) const {
-  int64_t edge = 32 * getNeighbours();
+  int64_t edge = (getNeighbours() > 2 ? 16 : 32) * getNeighbours();
   os << "transpose: tiles of " << edge << " by " << edge << ", d" << getLane() << " by d"
      << getAcross();
 }
@@ -243,6 +248,7 @@ void GpuRowsAttr::describe(raw_ostream &os) const {
   lanes(os << "rows: ", getLane(), getWidth())
       << ", " << getThreads() << " threads a row, blocks of " << getBlock();
   several(os, getCluster(), "blocks a row");
+  several(os, getRows(), "rows at once");
   if (getKept() > 0) {
     os << ", registers keep " << getKept() << " vectors a thread";
   }

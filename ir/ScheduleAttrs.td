@@ -183,8 +183,10 @@ def Frit_GpuTransposeAttr : Frit_GpuSchedule<"GpuTranspose", "gpu_transpose"> {
   let summary = "how a GPU runs a kernel whose accesses are contiguous along two dims";
   let description = [{
     A block takes tiles of `lane` by `across`. Accesses that are contiguous along `across` go
-    through shared memory. A thread takes `neighbours` elements along an edge at once, so a tile has
-    32 * `neighbours` of them along each.
+    through shared memory. A thread takes `neighbours` elements along an edge at once. One or two: a
+    tile has 32 * `neighbours` elements along each edge. Four or eight: all accesses are vectors, a
+    thread turns a square of elements in its registers, and a tile has 16 * `neighbours` elements
+    along each edge.
 
     ```mlir
     #frit.gpu_transpose<lane = 1, across = 0, neighbours = 2>
@@ -202,7 +204,8 @@ def Frit_GpuRowsAttr : Frit_GpuSchedule<"GpuRows", "gpu_rows"> {
     reductions; longer ones, whose length is known at run time only, are read again. Rows of unknown
     length that are not a whole number of chunks stay in registers if a thread has at most
     `keptElements` elements. `keepsMisaligned`: rows of unknown length stay in registers also if
-    accesses cannot be vectors.
+    accesses cannot be vectors. A group of threads takes `rows` rows and loads all of them before it
+    uses the first. Registers leave room for `resident` blocks on a multiprocessor.
 
     ```mlir
     #frit.gpu_rows<lane = 1, width = 8, threads = 128, block = 128, kept = 4>
@@ -212,7 +215,9 @@ def Frit_GpuRowsAttr : Frit_GpuSchedule<"GpuRows", "gpu_rows"> {
                         DefaultValuedParameter<"int64_t", "0">:$kept,
                         DefaultValuedParameter<"int64_t", "0">:$keptElements,
                         DefaultValuedParameter<"bool", "false">:$keepsMisaligned,
-                        DefaultValuedParameter<"int64_t", "1">:$cluster);
+                        DefaultValuedParameter<"int64_t", "1">:$cluster,
+                        DefaultValuedParameter<"int64_t", "1">:$rows,
+                        DefaultValuedParameter<"int64_t", "1">:$resident);
 }
 
 def Frit_GpuSplitRowsAttr : Frit_GpuSchedule<"GpuSplitRows", "gpu_split_rows"> {

@@ -15,6 +15,7 @@ StagedAccesses::StagedAccesses(const KernelProgram &program, unsigned lane, unsi
   auto add = [&](Type element) {
     narrowest = std::min(narrowest, getElementBytes(element));
     widest = std::max(widest, getElementBytes(element));
+    bytesOfAll += getElementBytes(element);
     bytes += bytesOf(element, neighbours);
   };
   for (auto [id, node] : llvm::enumerate(program.getNodes())) {

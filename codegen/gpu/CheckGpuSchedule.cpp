@@ -68,6 +68,10 @@ LogicalResult mlir::frit::checkFits(const KernelProgram &program, GpuTransposeAt
     return refuseGpuSchedule(program, "has tiles, and no access is contiguous along d" +
                                           Twine(as.getAcross()));
   }
+  if (staged.bytes > kMostTileBytes) {
+    return refuseGpuSchedule(program, "has tiles of " + Twine(staged.bytes) +
+                                          " bytes, more than the shared memory of a launch");
+  }
   return success();
 }
 

@@ -142,7 +142,7 @@ public:
     case GpuFamily::Pointwise:
       return pointwise();
     case GpuFamily::Transpose:
-      return Attribute(GpuTransposeAttr::get(context, *lane, *across, neighbours(*across)));
+      return transpose(*across);
     case GpuFamily::Rows:
       return rows();
     case GpuFamily::SplitRows:
@@ -200,6 +200,18 @@ private:
                                  drawsRandom);
   }
 
+  Attribute transpose(unsigned across) {
+    unsigned along = *lane, count = neighbours(across);
+    // Operands that go through a tile of squares are all loaded before anything is computed, which
+    // is not so for those along the lanes: ptxas computes as they come.
+    StagedAccesses staged(program, along, across, count), swapped(program, across, along, count);
+    if (count > 2 && staged.loads.empty() && swapped.stores.empty() &&
+        swapped.bytes <= staged.bytes) {
+      std::swap(along, across);
+    }
+    return GpuTransposeAttr::get(context, along, across, count);
+  }
+
   /// The number of neighbours that a thread of a tile takes at once.
   unsigned neighbours(unsigned across) {
     StagedAccesses staged(program, *lane, across, 2);
@@ -207,12 +219,36 @@ private:
     tile.narrowest = staged.narrowest;
     tile.widest = staged.widest;
     tile.bytesOfPairs = staged.bytes;
+    tile.bytes = staged.bytesOfAll;
     tile.lanes = program.getDomain()[*lane].getConstant();
     tile.across = program.getDomain()[across].getConstant();
     tile.elements = program.getExtent(0, program.getRank()).getConstant();
+    describeAll(across, tile);
     unsigned count = chooseNeighbours(tile);
     return std::min(VectorAccesses(program, *lane, count).width,
                     VectorAccesses(program, across, count).width);
+  }
+
+  /// Counts the accesses of a tile that are no broadcasts.
+  void describeAll(unsigned across, TileNumbers &tile) {
+    tile.accesses = tile.widestOfAll = 0;
+    tile.narrowestOfAll = 8;
+    tile.isPlain = llvm::none_of(program.getNodes(), [](const Node &node) {
+      return node.kind == NodeKind::Random || node.kind == NodeKind::Check;
+    });
+    forEachAccess(program, [&](unsigned, bool, Type element, SizeExpr address) {
+      auto along = program.getStride(address, *lane), other = program.getStride(address, across);
+      bool isConstant = along && other && along->isConstant(0) && other->isConstant(0);
+      if (isConstant) {
+        return;
+      }
+      bool isAlong = along && along->isConstant(1), isAcross = other && other->isConstant(1);
+      tile.isPlain &= (isAlong && other) || (isAcross && along);
+      // A row or column that all others share stays in a register or two.
+      tile.accesses += !(along && along->isConstant(0)) && !(other && other->isConstant(0));
+      tile.narrowestOfAll = std::min(tile.narrowestOfAll, getElementBytes(element));
+      tile.widestOfAll = std::max(tile.widestOfAll, getElementBytes(element));
+    });
   }
 
   /// The lane dim of a row: the innermost one if the program's lies across it.
@@ -237,6 +273,14 @@ private:
     SmallVector<unsigned> loads = program.getSweptLoads(reduced);
     row.loads = loads.size();
     row.values = countWaiting(program);
+    row.bytes = 0;
+    for (unsigned id : loads) {
+      row.bytes += getElementBytes(program[id].type);
+    }
+    row.expectedRows = program.guess(program.getExtent(0, program.numParallel()));
+    row.hasPositions = llvm::any_of(program.getReduces(), [&](unsigned id) {
+      return isArgReduction(cast<ReduceOp>(program[id].op).getKind());
+    });
     row.isWide =
         llvm::any_of(loads, [&](unsigned id) { return getElementBytes(program[id].type) > 4; });
     row.rowThreads = numbers.getRowThreads();
@@ -264,7 +308,8 @@ private:
     bool keepsMisaligned =
         shape.kept > 0 && !isKnown && KernelOp(program.getKernel()).getResultTypes().size() == 1;
     return GpuRowsAttr::get(context, lane, width, shape.threads, shape.block, shape.kept,
-                            shape.keptElements, keepsMisaligned, shape.cluster);
+                            shape.keptElements, keepsMisaligned, shape.cluster, shape.rows,
+                            shape.resident);
   }
 
   Attribute splitRows() {

@@ -1,6 +1,7 @@
 #include "passes/schedule/GpuShapes.h"
 
 #include "kernel/KernelBudgets.h"
+#include "kernel/StagedAccesses.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -58,6 +59,36 @@ static uint32_t powerOfTwo(int64_t value, uint32_t low, uint32_t high) {
       llvm::PowerOf2Ceil(static_cast<uint64_t>(std::max<int64_t>(value, 0))), low, high));
 }
 
+/// With fewer threads, which is eight rounds of an H100, a thread takes one row.
+static constexpr int64_t kManyThreads = 1 << 20;
+
+/// Rows at once: 64 bytes for a thread, in no more registers than four blocks leave it.
+static uint32_t chooseRowsAtOnce(const RowNumbers &row, const RowShape &shape) {
+  constexpr int64_t mostBytes = 64, mostRows = 4;
+  uint32_t rows = 1;
+  if (!row.chunks || shape.threads > 32 || shape.kept == 0 || row.isWide || row.hasPositions) {
+    return rows;
+  }
+  int64_t elements = int64_t(shape.kept) * row.width;
+  auto fits = [&](int64_t count) {
+    return count <= mostRows && count * elements * row.bytes <= mostBytes &&
+           row.expectedRows / count >= kManyThreads / shape.threads;
+  };
+  while (fits(2 * rows)) {
+    rows *= 2;
+  }
+  return rows;
+}
+
+/// Blocks of a cluster that are resident: as many as have 512 threads of 128 registers, or 768 of
+/// 80 where those of a thread have few elements of a row.
+static uint32_t chooseResident(const RowNumbers &row, const RowShape &shape) {
+  constexpr int64_t fewElements = kMostKeptElements / 2, mostBlocks = 4;
+  bool hasFew = int64_t(shape.kept) * row.width * std::max(row.loads, 1u) <= fewElements;
+  int64_t blocks = (hasFew ? 3 * kMostRowThreads / 2 : kMostRowThreads) / shape.threads;
+  return shape.cluster > 1 ? static_cast<uint32_t>(std::clamp<int64_t>(blocks, 1, mostBlocks)) : 1;
+}
+
 /// Threads for a row of `chunks` chunks.
 static uint32_t threadsFor(int64_t chunks) {
   if (chunks <= 128) {
@@ -81,8 +112,10 @@ static bool keepKnown(const RowNumbers &row, RowShape &shape) {
   };
   for (uint32_t blocks = powerOfTwo(row.cluster, 1, kMostRowBlocks);
        blocks > 1 && blocks <= kMostRowBlocks; blocks *= 2) {
-    for (uint32_t threads = std::max(128u, threadsFor((*row.chunks + blocks - 1) / blocks));
-         threads <= kMostRowThreads; threads *= 2) {
+    uint32_t enough = threadsFor((*row.chunks + blocks - 1) / blocks),
+             wanted = powerOfTwo(row.threads, 128, kMostRowThreads);
+    for (uint32_t threads = std::max(128u, std::min(enough, wanted)); threads <= kMostRowThreads;
+         threads *= 2) {
       if (keepBy(threads, blocks)) {
         return true;
       }
@@ -147,6 +180,8 @@ RowShape mlir::frit::shapeRows(const RowNumbers &row) {
   }
   if (row.chunks && *row.chunks > 0 && row.hasWholeChunks) {
     keepKnown(row, shape);
+    shape.rows = chooseRowsAtOnce(row, shape);
+    shape.resident = chooseResident(row, shape);
   } else if (!row.chunks && row.isReadAgain) {
     keepUnknown(row, shape);
   }
@@ -156,7 +191,30 @@ RowShape mlir::frit::shapeRows(const RowNumbers &row) {
 /// With fewer elements, tiles of 64 x 64 would give too few blocks for a device.
 static constexpr int64_t kFewElements = 1 << 20;
 
+/// Whether a tile of this edge covers an extent with at most a quarter of it beyond the end.
+static bool covers(int64_t edge, std::optional<int64_t> extent) {
+  return extent && 4 * llvm::alignTo(*extent, edge) <= 5 * *extent;
+}
+
+/// Elements of a vector of 16 bytes, if threads turn squares of so many: halves and floats, at most
+/// three vectors for each row of a square, no more shared memory than a launch gets, and enough for
+/// blocks of 256 threads on all processors.
+static unsigned chooseSquare(const TileNumbers &tile) {
+  constexpr int64_t blocks = 256, threads = 256, mostAccesses = 3;
+  unsigned width = 16 / std::max(1u, tile.widestOfAll);
+  auto isWhole = [&](std::optional<int64_t> extent) {
+    return covers(tileOf(width), extent) && *extent % width == 0;
+  };
+  bool turns = tile.isPlain && tile.narrowestOfAll >= 2 && tile.widestOfAll <= 4 &&
+               tile.accesses <= mostAccesses && isWhole(tile.lanes) && isWhole(tile.across) &&
+               tileOf(width) * tileOf(width) * tile.bytes <= kMostTileBytes;
+  return turns && tile.elements && *tile.elements >= blocks * threads * width * width ? width : 0;
+}
+
 unsigned mlir::frit::chooseNeighbours(const TileNumbers &tile) {
+  if (unsigned width = chooseSquare(tile)) {
+    return width;
+  }
   auto isOdd = [](std::optional<int64_t> extent) { return extent && *extent % 2 != 0; };
   // Four 4-byte elements a thread keep memory busy, so pairs pay only for narrower ones; 8-byte
   // elements would have bank conflicts.

@@ -57,8 +57,9 @@ int64_t chooseTogether(const SingleAccesses &thread);
 struct RowNumbers {
   /// The length of a row if it is known, and otherwise its upper bound, if there is one.
   std::optional<int64_t> chunks, mostChunks;
-  /// The number of rows, if it is known.
+  /// The number of rows, if it is known, and an estimate.
   std::optional<int64_t> rows;
+  int64_t expectedRows = 0;
   /// The length is known to be a multiple of the width.
   bool hasWholeChunks = true;
   /// The row is read again after a reduction.
@@ -69,8 +70,10 @@ struct RowNumbers {
   /// The most values of an element that stay live from one phase to a later one; counts instead of
   /// `loads` where it is greater.
   unsigned values = 1;
-  /// Some operands have 64-bit elements.
-  bool isWide = false;
+  /// Some operands have 64-bit elements; positions are reduced.
+  bool isWide = false, hasPositions = false;
+  /// Of an element, over the operands that reductions read.
+  unsigned bytes = 4;
   /// From the region. `rowThreads`: threads of a row of any known length, 0: chosen here.
   /// `vector`: elements of its chunk; four chunks a thread are the expected length.
   int64_t rowThreads = 0, threads = 256, cluster = 1, vector = 1;
@@ -86,13 +89,19 @@ struct RowShape {
   /// Single elements that each thread keeps of a row of unknown length that is not a whole number
   /// of chunks; 0: none.
   unsigned keptElements = 0;
+  /// Rows that the threads of a row load before they use the first.
+  uint32_t rows = 1;
+  /// Small blocks of a cluster that fit into the registers of a processor.
+  uint32_t resident = 1;
 };
 
 /// Chooses the threads of a row by its length. If a row of known length is not register-resident
 /// with those, takes more threads, or the blocks of a cluster, as long as the operands of the
 /// reductions fit into 64 registers a thread. Rows of dynamic length keep up to twice the expected
 /// length, within 32 registers a thread. If 512 threads are too few for that, the limit is 64
-/// registers, and at least the expected length is kept. 64-bit values count twice.
+/// registers, and at least the expected length is kept. 64-bit values count twice. Threads of short
+/// rows of known length take up to four of them, so that each loads 64 bytes at once, if there are
+/// rows enough for that.
 RowShape shapeRows(const RowNumbers &row);
 
 /// The numbers of a transpose: of the tensors that are contiguous across the lanes and go through
@@ -102,15 +111,20 @@ struct TileNumbers {
   unsigned narrowest = 4, widest = 4;
   /// Bytes of shared memory for tiles of pairs.
   int64_t bytesOfPairs = 0;
+  /// Bytes of an element, over all of them.
+  unsigned bytes = 4;
   /// Sizes of the domain, where known; the kernel tests unknown ones.
   std::optional<int64_t> lanes, across, elements;
+  /// Of all accesses with more than one dim: their number, and bytes of the narrowest and of the
+  /// widest element. `isPlain`: each is contiguous along one of the two dims, and no random number
+  /// is drawn.
+  unsigned accesses = 2, narrowestOfAll = 4, widestOfAll = 4;
+  bool isPlain = false;
 };
 
-/// Shared memory that a launch gets without opting in to more.
-constexpr int64_t kMostTileBytes = 48 << 10;
-
-/// Neighbouring elements that a thread of a tile takes at once: 2 where single elements would not
-/// keep memory busy, else 1.
+/// Neighbouring elements that a thread of a tile takes at once: 4 or 8, which are 16 bytes, where
+/// it can access memory by such vectors and turn squares of them in its registers; 2 where single
+/// elements would not keep memory busy, else 1.
 unsigned chooseNeighbours(const TileNumbers &tile);
 
 /// The numbers that decide how a scan runs: along its dim there are chunks of `width` elements, and

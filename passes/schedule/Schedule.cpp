@@ -2,6 +2,7 @@
 #include "passes/schedule/Schedule.h"
 
 #include "llvm/ADT/bit.h"
+#include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 #include <cmath>
@@ -97,7 +98,9 @@ bool mlir::frit::keepsRows(const RegionSummary &region, ScheduleDevice device) {
 
 /// Clusters for rows that are read again after a reduction: as few blocks as hold the row, then
 /// twice as many. Long rows that one block could hold are distributed too if there are fewer rows
-/// than processors.
+/// than processors. Where a block of 512 threads would be alone on its processor, so that nothing
+/// is loaded while it computes, a row takes two or four times as many blocks of 256: of those three
+/// are resident if a cluster of 8 is enough for that, and otherwise two.
 static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
   int64_t vector = wholeVectorWidth(region);
   int64_t blocks = blocksThatKeep(region, vector, device);
@@ -118,6 +121,21 @@ static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
     list.push_back({ScheduleKind::RowReduction,
                     {.threads = kMostRowThreads, .vector = vector, .cluster = blocks}});
   };
+  auto elementsOf = [&](int64_t shared) {
+    return llvm::divideCeil(llvm::divideCeil(region.knownColumns, vector), shared) * vector *
+           region.keptOperands;
+  };
+  constexpr int64_t fewThreads = 256, fewElements = kMostKeptElements / 2;
+  if (elementsOf(blocks * kMostRowThreads) > fewElements &&
+      region.rows * static_cast<double>(blocks) >= device.processors() &&
+      2 * blocks <= device.mostClusterBlocks()) {
+    int64_t smaller = std::min<int64_t>(4 * blocks, device.mostClusterBlocks());
+    if (elementsOf(smaller / 2 * fewThreads) <= fewElements) {
+      smaller /= 2;
+    }
+    list.push_back({ScheduleKind::RowReduction,
+                    {.threads = fewThreads, .vector = vector, .cluster = smaller}});
+  }
   if (blocks > 1) {
     add();
     if (canBeMore()) {

@@ -3,13 +3,13 @@
 // RUN: frit-opt %S/Inputs/cluster-kernels.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX < %t.ptx
 // RUN: not frit-opt %S/Inputs/cluster-kernels.mlir --frit-schedule-gpu-kernels --frit-generate-gpu-kernels --frit-emit-ptx="arch=80 output=%t.old" -o /dev/null 2>&1 | FileCheck %s --check-prefix=OLD
 
-// Four loads a thread and no fifth; the second exchange needs no barrier in front; nobody touches another block's memory behind the last.
+// Eight loads a thread and no ninth; the second exchange needs no barrier in front; nobody touches another block's memory behind the last.
 // CHECK-LABEL: gpu.func @cluster_softmax(
 // CHECK-SAME: frit.cluster = 2 : i64
 // CHECK-SAME: frit.grid = [#frit.size<2 * p0>
-// CHECK-SAME: frit.shared_bytes = 288
+// CHECK-SAME: frit.shared_bytes = 160
 // CHECK-SAME: nvvm.cluster_dim = array<i32: 2, 1, 1>
-// CHECK-COUNT-4: llvm.load {{.*}} -> vector<4xf32>
+// CHECK-COUNT-8: llvm.load {{.*}} -> vector<4xf32>
 // CHECK-NOT: -> vector<4xf32>
 // CHECK: gpu.barrier
 // CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cluster.arrive.aligned"
@@ -24,7 +24,7 @@
 // CHECK: llvm.call_intrinsic "llvm.nvvm.barrier.cluster.arrive.aligned"
 // CHECK-NEXT: llvm.call_intrinsic "llvm.nvvm.barrier.cluster.wait.aligned"
 // CHECK-NOT: mapa
-// CHECK-COUNT-4: llvm.store {{.*}} : vector<4xf32>, !llvm.ptr<1>
+// CHECK-COUNT-8: llvm.store {{.*}} : vector<4xf32>, !llvm.ptr<1>
 
 // CHECK-LABEL: gpu.func @cluster_none(
 // CHECK-NOT: cluster_dim

@@ -53,6 +53,16 @@ frit.kernel @tiles(%x: tensor<8x16xf32>, %y: tensor<16xf32>) -> tensor<8x16xf32>
 
 // -----
 
+// CHECK: error: kernel 'heavy': its gpu_schedule has tiles of 65536 bytes, more than the shared memory of a launch
+frit.kernel @heavy(%x: tensor<128x256xbf16>, %y: tensor<128x256xbf16>) -> tensor<256x128xbf16>
+    attributes {gpu_schedule = #frit.gpu_transpose<lane = 1, across = 0, neighbours = 8>, symbols = []} {
+  %0 = arith.mulf %x, %y : tensor<128x256xbf16>
+  %1 = frit.reindex %0 <(d0, d1) -> (d1, d0)> : tensor<128x256xbf16> -> tensor<256x128xbf16>
+  frit.yield %1 : tensor<256x128xbf16>
+}
+
+// -----
+
 // CHECK: error: kernel 'sum': its gpu_schedule has tiles, and the kernel reduces or runs over a list
 frit.kernel @sum(%x: tensor<8x16xf32>) -> tensor<8xf32>
     attributes {gpu_schedule = #frit.gpu_transpose<lane = 1, across = 0, neighbours = 1>, symbols = []} {
@@ -189,6 +199,14 @@ frit.kernel @block(%x: tensor<8xf32>) -> tensor<8xf32>
 // CHECK: error: a cluster keeps its row, with all threads of its blocks
 frit.kernel @cluster(%x: tensor<8xf32>) -> tensor<8xf32>
     attributes {gpu_schedule = #frit.gpu_rows<lane = 0, width = 4, threads = 128, block = 128, cluster = 2>, symbols = []} {
+  frit.yield %x : tensor<8xf32>
+}
+
+// -----
+
+// CHECK: error: threads that take several rows keep them, and are at most 32
+frit.kernel @several(%x: tensor<8xf32>) -> tensor<8xf32>
+    attributes {gpu_schedule = #frit.gpu_rows<lane = 0, width = 4, threads = 64, block = 128, kept = 1, rows = 2>, symbols = []} {
   frit.yield %x : tensor<8xf32>
 }
 

@@ -118,6 +118,39 @@ frit.kernel @staged_result(%x: tensor<128x256xbf16>) -> tensor<256x128xbf16>
   frit.yield %1 : tensor<256x128xbf16>
 }
 
+// Squares of 8 by 8 are turned in registers, between a swizzled tile and memory: a block has 256 of them.
+// CHECK-LABEL: gpu.func @squares(
+// CHECK-SAME: frit.grid = [#frit.size<2>
+// CHECK-SAME: frit.shared_bytes = 32768
+// CHECK: arith.xori
+// CHECK-COUNT-8: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<1> -> vector<8xbf16>
+// CHECK-COUNT-8: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<3>
+// CHECK: gpu.barrier
+// CHECK-COUNT-8: llvm.load {{.*}} {alignment = 16 : i64} : !llvm.ptr<3> -> vector<8xbf16>
+// CHECK-NOT: gpu.barrier
+// CHECK-COUNT-8: llvm.store {{.*}} {alignment = 16 : i64} : vector<8xbf16>, !llvm.ptr<1>
+// CHECK: gpu.return
+frit.kernel @squares(%x: tensor<128x256xbf16>) -> tensor<256x128xbf16>
+    attributes {gpu_schedule = #frit.gpu_transpose<lane = 1, across = 0, neighbours = 8>, symbols = []} {
+  %0 = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<128x256xbf16> -> tensor<256x128xbf16>
+  %1 = arith.negf %0 : tensor<256x128xbf16>
+  frit.yield %1 : tensor<256x128xbf16>
+}
+
+// Four rows of a group of eight threads: all are loaded, then reduced, then written.
+// CHECK-LABEL: gpu.func @rows_at_once(
+// CHECK-SAME: frit.grid = [#frit.size<16>
+// CHECK-COUNT-4: llvm.load {{.*}} -> vector<4xf32>
+// CHECK-COUNT-12: gpu.shuffle
+// CHECK-NOT: gpu.shuffle
+// CHECK-COUNT-4: llvm.store
+// CHECK: gpu.return
+frit.kernel @rows_at_once(%x: tensor<1024x32xf32>) -> tensor<1024xf32>
+    attributes {gpu_schedule = #frit.gpu_rows<lane = 1, width = 4, threads = 8, block = 128, kept = 1, rows = 4>, symbols = []} {
+  %m = frit.reduce <max> %x dims [1] : tensor<1024x32xf32> -> tensor<1024xf32>
+  frit.yield %m : tensor<1024xf32>
+}
+
 // Rows.
 // CHECK-LABEL: gpu.func @rows(
 // CHECK-SAME: frit.grid = [#frit.size<16>

@@ -95,6 +95,37 @@ frit.kernel @cluster(%x: tensor<64x32768xf32>) -> tensor<64x32768xf32>
   frit.yield %r : tensor<64x32768xf32>
 }
 
+// Registers are left for three of its blocks if these are small.
+// CHECK: frit.kernel @small_blocks
+// CHECK-SAME: threads = 256, block = 256, kept = 8, cluster = 4, resident = 3>
+frit.kernel @small_blocks(%x: tensor<64x32768xf32>) -> tensor<64x32768xf32>
+    attributes {schedule = #frit.schedule<row_reduction, <[64, 32768]>, reduced 1, <threads = 256, vector = 4, cluster = 4>>, symbols = []} {
+  %m = frit.reduce <max> %x dims [1] : tensor<64x32768xf32> -> tensor<64xf32>
+  %b = frit.reindex %m <(d0, d1) -> (d0)> : tensor<64xf32> -> tensor<64x32768xf32>
+  %r = arith.subf %x, %b : tensor<64x32768xf32>
+  frit.yield %r : tensor<64x32768xf32>
+}
+
+// Of many short rows a group of threads takes several.
+// CHECK: frit.kernel @short_rows
+// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 8, threads = 16, block = 128, kept = 1, rows = 4>
+frit.kernel @short_rows(%x: tensor<1048576x128xbf16>) -> tensor<1048576xf32>
+    attributes {symbols = []} {
+  %f = arith.extf %x : tensor<1048576x128xbf16> to tensor<1048576x128xf32>
+  %s = frit.reduce <sum> %f dims [1] : tensor<1048576x128xf32> -> tensor<1048576xf32>
+  frit.yield %s : tensor<1048576xf32>
+}
+
+// Large halves in two orders: squares of vectors, with the operand through the tile.
+// CHECK: frit.kernel @squares
+// CHECK-SAME: gpu_schedule = #frit.gpu_transpose<lane = 1, across = 0, neighbours = 8>
+frit.kernel @squares(%x: tensor<8192x4096xbf16>) -> tensor<4096x8192xbf16>
+    attributes {symbols = []} {
+  %0 = frit.reindex %x <(d0, d1) -> (d1, d0)> : tensor<8192x4096xbf16> -> tensor<4096x8192xbf16>
+  %1 = arith.negf %0 : tensor<4096x8192xbf16>
+  frit.yield %1 : tensor<4096x8192xbf16>
+}
+
 // One long row is split; a short one is a row like others.
 // CHECK: frit.kernel @long
 // CHECK-SAME: gpu_schedule = #frit.gpu_split_rows<lane = 0, width = 4, unroll = 1, split = 512, chunksOfPart = 1024>

@@ -33,12 +33,16 @@ Value GpuFunction::sharedPointer(int64_t byteOffset, Value at, Type element) {
                              ArrayRef<LLVM::GEPArg>{at});
 }
 
-Value GpuFunction::loadShared(int64_t byteOffset, Value at, Type element) {
-  return loadFrom(sharedPointer(byteOffset, at, element), element, 1, Value());
+Value GpuFunction::loadShared(int64_t byteOffset, Value at, Type element, unsigned lanes) {
+  Type type = getLanesType(memoryType(element), lanes);
+  return loadFrom(sharedPointer(byteOffset, at, type), element, lanes, Value());
 }
 
 void GpuFunction::storeShared(int64_t byteOffset, Value at, Value value) {
-  storeTo(sharedPointer(byteOffset, at, value.getType()), value, 1, Value());
+  auto vector = dyn_cast<VectorType>(value.getType());
+  unsigned lanes = vector ? static_cast<unsigned>(vector.getNumElements()) : 1;
+  Type type = getLanesType(memoryType(getElementTypeOrSelf(value.getType())), lanes);
+  storeTo(sharedPointer(byteOffset, at, type), value, lanes, Value());
 }
 
 Value GpuFunction::loadWorkspace(Value byteOffset, Value at, Type element) {

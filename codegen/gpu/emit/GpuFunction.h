@@ -98,9 +98,9 @@ public:
   void barrier();
   /// The value of lane `lane ^ distance` of the warp; any type of up to 64 bits.
   Value shuffle(Value value, int64_t distance);
-  /// Accesses an array in the shared memory of the block that begins at `byteOffset`; `index` is in
-  /// elements.
-  Value loadShared(int64_t byteOffset, Value index, Type element);
+  /// Accesses an array in the shared memory of the block that begins at `byteOffset`, of elements
+  /// or of vectors of `lanes` of them; `index` counts those.
+  Value loadShared(int64_t byteOffset, Value index, Type element, unsigned lanes = 1);
   void storeShared(int64_t byteOffset, Value index, Value value);
   // Operations between the blocks of a cluster (Cluster.cpp).
   uint32_t getClusterBlocks() const { return cluster; }

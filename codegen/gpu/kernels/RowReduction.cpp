@@ -23,6 +23,9 @@
 // element, so the order of additions depends on sizes alone. Kept rows of unknown length use one
 // code for both cases, with a run-time branch around loads and stores.
 //
+// Of short rows that are kept, a group may take several. It loads all of them before it uses the
+// first, as one row is too little to have in flight.
+//
 // Rows too long for a block are kept by a cluster of 2, 4 or 8 blocks where the schedule says so
 // (sm_90 and newer): chunks are distributed over all threads of the cluster, and the blocks'
 // results are folded through their shared memory (Cluster.cpp). Clusters are only used for kept
@@ -81,40 +84,46 @@ public:
   }
 
   void emit() {
-    SizeExpr rows = program.getExtent(0, program.numParallel());
+    SizeExpr count = program.getExtent(0, program.numParallel());
     lane = function.rem(function.threadId(), function.index(as.getThreads()));
-    Value row = function.blockId();
+    Value first = function.blockId();
     if (as.getCluster() > 1) {
       lane =
           function.add(lane, function.mul(function.clusterRank(), function.index(as.getThreads())));
-      row = function.div(row, function.index(as.getCluster()));
+      first = function.div(first, function.index(as.getCluster()));
     }
-    if (as.getBlock() != as.getThreads()) {
+    int64_t groups = as.getBlock() / as.getThreads();
+    if (groups * as.getRows() > 1) {
       Value inBlock = function.div(function.threadId(), function.index(as.getThreads()));
-      row =
-          function.add(function.mul(row, function.index(as.getBlock() / as.getThreads())), inBlock);
-      Value count = function.size(rows);
-      active = function.less(row, count);
-      row = function.minimum(row, function.sub(count, function.index(1)));
+      first = function.add(function.mul(first, function.index(groups * as.getRows())), inBlock);
     }
-    Frame top;
-    if (program.numParallel()) {
-      emitter.bindLinear(top, row, 0, program.numParallel());
+    for (int64_t number = 0; number < as.getRows(); ++number) {
+      Value at = number ? function.add(first, function.index(number * groups)) : first, active;
+      if (groups * as.getRows() > 1) {
+        Value all = function.size(count);
+        active = function.less(at, all);
+        at = function.minimum(at, function.sub(all, function.index(1)));
+      }
+      tops.emplace_back();
+      if (program.numParallel()) {
+        emitter.bindLinear(tops.back().frame, at, 0, program.numParallel());
+      }
+      tops.back().active = active;
     }
     bool isKnown = space.getChunks().getConstant().has_value();
     Value aligned = space.isAligned(function, true);
     if (!aligned && isKnown) {
-      return sweepRow(top, space, space.getWidth() > 1 || as.getKept(), as.getKept());
+      return sweepRows(space, space.getWidth() > 1 || as.getKept(), as.getKept());
     }
     if (isKnown || !as.getKept()) {
       return function.either(
-          aligned, [&] { sweepRow(top, space, true, as.getKept()); },
-          [&] { sweepRow(top, space, false, as.getKept()); });
+          aligned, [&] { sweepRows(space, true, as.getKept()); },
+          [&] { sweepRows(space, false, as.getKept()); });
     }
     // The order of additions must depend on sizes alone. It differs between sweeps by elements and
     // by chunks, but not between chunks that are loaded as vectors and those loaded as single
     // elements.
-    auto sweepElements = [&] { sweepRow(top, space, false, 0); };
+    auto sweepElements = [&] { sweepRows(space, false, 0); };
     auto chooseElements = [&] {
       if (!as.getKeptElements()) {
         return sweepElements();
@@ -122,20 +131,19 @@ public:
       Value isKeptSo =
           function.both(space.hasPartialChunk(function), isKept(elements, as.getKeptElements()));
       function.either(
-          isKeptSo, [&] { sweepRow(top, elements, false, as.getKeptElements()); }, sweepElements);
+          isKeptSo, [&] { sweepRows(elements, false, as.getKeptElements()); }, sweepElements);
     };
     auto sweepLong = [&] {
-      function.either(aligned, [&] { sweepRow(top, space, true, 0); }, chooseElements);
+      function.either(aligned, [&] { sweepRows(space, true, 0); }, chooseElements);
     };
     Value isWhole = space.dividesEvenly() ? Value() : space.hasWholeChunks(function);
     Value isKeptSo = function.both(isWhole, isKept(space, as.getKept()));
     if (!as.getKeepsMisaligned()) {
       return function.either(
-          function.both(isKeptSo, aligned), [&] { sweepRow(top, space, true, as.getKept()); },
+          function.both(isKeptSo, aligned), [&] { sweepRows(space, true, as.getKept()); },
           sweepLong);
     }
-    function.either(
-        isKeptSo, [&] { sweepRow(top, space, true, as.getKept(), aligned); }, sweepLong);
+    function.either(isKeptSo, [&] { sweepRows(space, true, as.getKept(), aligned); }, sweepLong);
   }
 
 private:
@@ -149,18 +157,52 @@ private:
     return function.both(function.less(function.index(0), chunks), fits);
   }
 
-  /// Emits all phases of one row. `vectors`: chunks are whole, and aligned where `areVectors`
-  /// (null: always) holds. `kept`: chunks of `steps` that each thread keeps.
-  void sweepRow(Frame &top, const ChunkSpace &steps, bool vectors, unsigned kept,
-                Value areVectors = Value()) {
-    function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr, areVectors);
-    Frame row(&top);
-    if (isInPlace) {
-      row.mask = active;
-    }
-    emitter.hoist(row, program.getReducedNodes(0));
+  /// A row of this thread: its place, and whether there is such a row (null: always).
+  struct Top {
+    Frame frame;
+    Value active;
+  };
+  /// The same, for one way through the kernel. `inside`: of each kept chunk, null: always.
+  struct Row {
+    explicit Row(Top &top) : frame(&top.frame), active(top.active) {}
+    Frame frame;
+    Value active;
     std::vector<std::unique_ptr<Frame>> chunks;
     SmallVector<Value> inside;
+  };
+
+  /// Emits all phases of this thread's rows. `vectors`: chunks are whole, and aligned where
+  /// `areVectors` (null: always) holds. `kept`: chunks of `steps` that each thread keeps.
+  void sweepRows(const ChunkSpace &steps, bool vectors, unsigned kept, Value areVectors = Value()) {
+    function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr, areVectors);
+    std::vector<std::unique_ptr<Row>> rows;
+    for (Top &top : tops) {
+      rows.push_back(std::make_unique<Row>(top));
+      keepRow(*rows.back(), steps, kept);
+    }
+    // All rows are loaded before the first is used.
+    for (size_t number = 0; number < rows.size() && rows.size() > 1; ++number) {
+      for (auto &chunk : rows[number]->chunks) {
+        for (unsigned id : loads) {
+          emitter.lanes(*chunk, id);
+        }
+      }
+    }
+    for (auto &row : rows) {
+      reduceRow(*row, steps, vectors, kept);
+    }
+    for (auto &row : rows) {
+      writeRow(*row, vectors);
+    }
+    function.setVectorAddresses(nullptr);
+  }
+
+  /// Binds the chunks of a row that a thread keeps.
+  void keepRow(Row &row, const ChunkSpace &steps, unsigned kept) {
+    if (isInPlace) {
+      row.frame.mask = row.active;
+    }
+    emitter.hoist(row.frame, program.getReducedNodes(0));
     int64_t threads = as.getThreads() * as.getCluster();
     auto known = steps.getChunks().getConstant();
     Value own;
@@ -170,24 +212,28 @@ private:
       own = function.div(function.sub(beyond, lane), function.index(threads));
     }
     for (unsigned k = 0; k < kept; ++k) {
-      chunks.push_back(std::make_unique<Frame>(&row));
+      row.chunks.push_back(std::make_unique<Frame>(&row.frame));
       Value chunk = function.add(lane, function.index(k * threads));
-      inside.push_back(Value());
+      row.inside.push_back(Value());
+      Value &inside = row.inside.back();
       if (!known) {
-        inside.back() = function.less(function.index(k), own);
+        inside = function.less(function.index(k), own);
       } else if ((k + 1) * threads > *known) {
         Value count = function.size(steps.getChunks());
-        inside.back() = function.less(chunk, count);
+        inside = function.less(chunk, count);
         chunk = function.minimum(chunk, function.sub(count, function.index(1)));
       }
-      steps.bindChunk(function, *chunks.back(), chunk);
+      steps.bindChunk(function, *row.chunks.back(), chunk);
       if (isInPlace) {
-        chunks.back()->mask = function.both(active, inside.back());
+        row.chunks.back()->mask = function.both(row.active, inside);
       }
     }
     if (!known && !isInPlace) {
-      loadClamped(steps, chunks, inside);
+      loadClamped(steps, row.chunks, row.inside);
     }
+  }
+
+  void reduceRow(Row &row, const ChunkSpace &steps, bool vectors, unsigned kept) {
     bool isFirst = true;
     for (unsigned level = 0; level < program.numPhases(); ++level) {
       Accumulators sums(function, level);
@@ -197,47 +243,49 @@ private:
       SmallVector<Value> totals = sums.start(steps.getWidth(), /*isMasked=*/!kept && !vectors);
       if (kept) {
         SmallVector<Frame *> frames;
-        llvm::transform(chunks, std::back_inserter(frames),
+        llvm::transform(row.chunks, std::back_inserter(frames),
                         [](const auto &chunk) { return chunk.get(); });
-        totals = sums.accumulate(frames, totals, inside);
+        totals = sums.accumulate(frames, totals, row.inside);
       } else {
         totals = sweepChunks(row, vectors, totals, [&](Frame &frame, ValueRange carried) {
           auto next = sums.accumulate(frame, carried);
           if (level == 0 && !earlyStores.empty()) {
-            function.when(active, [&] { emitter.computeThenStore(frame, earlyStores); });
+            function.when(row.active, [&] { emitter.computeThenStore(frame, earlyStores); });
           }
           return next;
         });
       }
       totals =
           sums.foldThreads(sums.foldLanes(sums.leave(totals, steps.getWidth())), as.getThreads());
-      sums.supply(row, sums.foldCluster(totals, isFirst));
+      sums.supply(row.frame, sums.foldCluster(totals, isFirst));
       isFirst = false;
-      emitter.hoist(row,
+      emitter.hoist(row.frame,
                     level + 1 < program.numPhases() ? program.getReducedNodes(level + 1) : roots);
     }
+  }
+
+  void writeRow(Row &row, bool vectors) {
     // In place, the first thread of a row overwrites data that the others read, so it waits until
     // all of them have read what they need.
     if (isInPlace && !rowStores.empty()) {
       as.getCluster() > 1 ? function.clusterBarrier() : function.barrier();
     }
     emitRowStores(row);
-    if (kept) {
-      for (unsigned k = 0; k < kept && !fullStores.empty(); ++k) {
-        function.when(function.both(active, inside[k]), [&] {
-          Frame frame(chunks[k].get());
+    if (!row.chunks.empty()) {
+      for (size_t k = 0; k < row.chunks.size() && !fullStores.empty(); ++k) {
+        function.when(function.both(row.active, row.inside[k]), [&] {
+          Frame frame(row.chunks[k].get());
           emitter.computeThenStore(frame, fullStores);
         });
       }
     } else if (!lateStores.empty()) {
-      function.when(active, [&] {
+      function.when(row.active, [&] {
         sweepChunks(row, vectors, {}, [&](Frame &frame, ValueRange) -> SmallVector<Value> {
           emitter.computeThenStore(frame, lateStores);
           return {};
         });
       });
     }
-    function.setVectorAddresses(nullptr);
   }
 
   /// Loads the reductions' operands of chunks that may lie outside of the row; for those, of
@@ -301,7 +349,7 @@ private:
   }
 
   /// Sweeps this thread's chunks of a row.
-  SmallVector<Value> sweepChunks(Frame &row, bool vectors, ValueRange carried,
+  SmallVector<Value> sweepChunks(Row &row, bool vectors, ValueRange carried,
                                  llvm::function_ref<SmallVector<Value>(Frame &, ValueRange)> body) {
     MixedRadixCounter counter = space.countChunks(function);
     UnrolledSweep chunks{.extent = space.getChunks(),
@@ -309,25 +357,26 @@ private:
                          .threads = as.getThreads(),
                          .counter = &counter};
     return emitUnrolledSweep(
-        function, chunks, row, {}, carried,
+        function, chunks, row.frame, {}, carried,
         [&](Frame &frame, Value chunk, ArrayRef<Value> place) {
           space.bindStep(function, frame, counter, chunk, place, !vectors);
           if (isInPlace) {
-            frame.mask = emitter.conjunction(function.getLoc(), frame.mask, active, frame.lanes);
+            frame.mask =
+                emitter.conjunction(function.getLoc(), frame.mask, row.active, frame.lanes);
           }
         },
         [&](ArrayRef<Frame *> frames, ValueRange now) { return body(*frames.front(), now); });
   }
 
   /// Stores results without reduced dims; the first thread of the row writes them.
-  void emitRowStores(Frame &row) {
+  void emitRowStores(Row &row) {
     if (rowStores.empty()) {
       return;
     }
     Value first = arith::CmpIOp::create(function.getBuilder(), function.getLoc(),
                                         arith::CmpIPredicate::eq, lane, function.index(0));
-    function.when(function.both(first, active), [&] {
-      Frame frame(&row);
+    function.when(function.both(first, row.active), [&] {
+      Frame frame(&row.frame);
       for (const Store &store : rowStores) {
         emitter.store(frame, store, emitter.value(frame, store.node));
       }
@@ -345,7 +394,8 @@ private:
   /// others), and results without reduced dims.
   SmallVector<Store> fullStores, earlyStores, lateStores, rowStores;
   SmallVector<unsigned> roots;
-  Value lane, active;
+  Value lane;
+  std::vector<Top> tops;
 };
 
 } // namespace
@@ -358,7 +408,9 @@ void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &pro
   auto block = static_cast<uint32_t>(as.getBlock()),
        cluster = static_cast<uint32_t>(as.getCluster());
   ChunkSpace space = spaceOf(as.getWidth());
-  GpuFunction function(module, desc.name, program, {block, false, cluster});
+  GpuFunction function(
+      module, desc.name, program,
+      {.threads = block, .cluster = cluster, .resident = static_cast<uint32_t>(as.getResident())});
   RowKernel(function, space, spaceOf(1), as, isInPlace).emit();
   function.finish();
 
@@ -367,7 +419,8 @@ void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &pro
   launch.entry = desc.name;
   launch.block[0] = block;
   SizeExpr rows = program.getExtent(0, program.numParallel());
-  launch.grid[0] = rows.ceilDiv(one * (as.getBlock() / as.getThreads())) * as.getCluster();
+  launch.grid[0] =
+      rows.ceilDiv(one * (as.getBlock() / as.getThreads() * as.getRows())) * as.getCluster();
   launch.cluster = cluster;
   launch.grid[1] = launch.grid[2] = one;
   launch.sharedBytes =

@@ -14,10 +14,18 @@
 // x 64 in eight steps; otherwise the same tile is done in four parts as above. Shared memory is
 // still accessed by single elements: its pitch is an odd number of words for every two rows.
 //
+// Where whole vectors of 16 bytes run along both dims, all accesses of memory are such vectors, and
+// a thread turns a square of elements in its registers, which is an instruction for two halves and
+// none for floats. A tile is 16 x 16 squares. Half a warp accesses a run of 256 bytes on both
+// sides, so a thread turns another square than it loads (or stores) along `across`: the vectors go
+// through shared memory in between. Vector `a` of a row of squares `l` lies at `a ^ l` there, which
+// spreads both directions over all banks. Other pointers are done in parts as above.
+//
 // Accesses whose place depends on data or bounds are made directly. Partial tiles are masked by
 // element.
 //
-// Shared memory: 32 x 33 (64 x 66) elements for each staged tensor. Two barriers a tile.
+// Shared memory: 32 x 33 (64 x 66) elements, or 256 squares, for each staged tensor. Two barriers a
+// tile.
 
 #include "codegen/gpu/kernels/ChunkSpace.h"
 #include "codegen/gpu/kernels/Schedules.h"
@@ -25,12 +33,15 @@
 
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 
+#include <memory>
+
 using namespace mlir;
 using namespace mlir::frit;
 
 namespace {
 
 constexpr uint32_t kThreads = kTileColumns * kTileRows;
+static_assert(kThreads == kSquares * kSquares);
 
 class TransposeKernel {
 public:
@@ -75,7 +86,7 @@ public:
           addresses.insert_range(alongAcross.getVectorAddresses());
           function.setVectorAddresses(&addresses);
           width = neighbours;
-          emitTile(top);
+          neighbours > 2 ? emitSquares(top) : emitTile(top);
           width = 1;
           function.setVectorAddresses(nullptr);
           return SmallVector<Value>();
@@ -97,19 +108,177 @@ private:
     return function.mul(own, function.index(tileOf(neighbours)));
   }
 
-  /// Does a tile of pairs as several tiles of single elements, one after the other.
+  using Square = SmallVector<Value>;
+
+  /// Rows of a square as its columns.
+  Square turn(ArrayRef<Value> rows) {
+    Square columns;
+    for (unsigned column = 0; column < width; ++column) {
+      SmallVector<Value> elements;
+      for (Value row : rows) {
+        elements.push_back(vector::ExtractOp::create(builder, function.getLoc(), row, column));
+      }
+      columns.push_back(
+          vector::FromElementsOp::create(builder, function.getLoc(), rows[0].getType(), elements));
+    }
+    return columns;
+  }
+
+  /// A square of the tile, by its number along each edge.
+  struct Place {
+    Value alongLane, alongAcross;
+  };
+
+  /// The first element of a square along a dim.
+  Value startOf(unsigned dim, Place square) {
+    Value number = dim == across ? square.alongAcross : square.alongLane;
+    return function.add(dim == across ? acrossStart : laneStart,
+                        function.mul(number, function.index(width)));
+  }
+
+  /// The condition that a square, which is whole or beyond the end, is inside; null: always.
+  Value isInside(Place square) {
+    Value inside;
+    for (unsigned dim : {lane, across}) {
+      SizeExpr size = program.getDomain()[dim];
+      if (size.getContentDivisor() % tileOf(neighbours) != 0) {
+        inside = function.both(inside, function.less(startOf(dim, square), function.size(size)));
+      }
+    }
+    return inside;
+  }
+
+  /// The rows of a square, of neighbours along `dim`.
+  std::vector<std::unique_ptr<Frame>> rowsOf(Frame &tile, unsigned dim, Place square) {
+    std::vector<std::unique_ptr<Frame>> rows;
+    unsigned other = dim == across ? lane : across;
+    for (unsigned row = 0; row < width; ++row) {
+      rows.push_back(std::make_unique<Frame>(&tile));
+      rows.back()->bind(other, function.add(startOf(other, square), function.index(row)));
+      rows.back()->bindLanes(dim, startOf(dim, square), width, Value());
+      rows.back()->isAtMultiple = true;
+    }
+    return rows;
+  }
+
+  /// The place of a square's row of neighbours along `across`, in vectors. `swizzled`: of `square`.
+  Value placeOf(Place square, Value swizzled, unsigned row) {
+    Value number =
+        function.add(function.mul(square.alongLane, function.index(width)), function.index(row));
+    return function.add(function.mul(number, function.index(kSquares)), swizzled);
+  }
+
+  /// Does a tile by squares.
+  void emitSquares(Frame &top) {
+    Value beside = function.rem(function.threadId(), function.index(kSquares)),
+          beyond = function.div(function.threadId(), function.index(kSquares));
+    // The square that the thread turns, and the one that it accesses along `across`. The exclusive
+    // or of their numbers is the same.
+    Place own{beside, beyond}, other{beyond, beside};
+    Value swizzled = arith::XOrIOp::create(builder, function.getLoc(), beside, beyond);
+    Value isOwn = isInside(own), isOther = isInside(other);
+    Frame tile(&top), turned(&top), stored(&top);
+    auto rows = rowsOf(tile, lane, own);
+    auto put = [&](uint32_t at, Place square, ArrayRef<Value> vectors) {
+      for (auto [row, vector] : llvm::enumerate(vectors)) {
+        function.storeShared(at, placeOf(square, swizzled, row), vector);
+      }
+    };
+    auto take = [&](uint32_t at, Place square, Type element) {
+      Square vectors;
+      for (unsigned row = 0; row < width; ++row) {
+        vectors.push_back(function.loadShared(at, placeOf(square, swizzled, row), element, width));
+      }
+      return vectors;
+    };
+    auto loadOwn = [&] {
+      for (const auto &frame : rows) {
+        for (auto [id, node] : llvm::enumerate(program.getNodes())) {
+          if (node.kind == NodeKind::Load && node.operands.empty() && node.bounds.empty() &&
+              !llvm::is_contained(staged.loads, id)) {
+            emitter.lanes(*frame, id);
+          }
+        }
+      }
+    };
+    // All operands of a thread are asked for before the first is used.
+    function.when(isOther, [&] {
+      auto lines = rowsOf(turned, across, other);
+      SmallVector<Square> loaded;
+      for (unsigned id : staged.loads) {
+        loaded.emplace_back(
+            llvm::map_range(lines, [&](const auto &frame) { return emitter.lanes(*frame, id); }));
+      }
+      if (!isOwn) {
+        loadOwn();
+      }
+      uint32_t at = 0;
+      for (auto [id, vectors] : llvm::zip_equal(staged.loads, loaded)) {
+        put(at, other, vectors);
+        at += StagedAccesses::bytesOf(program[id].type, neighbours);
+      }
+    });
+    if (!staged.loads.empty()) {
+      function.barrier();
+    }
+    uint32_t results = 0;
+    function.when(isOwn, [&] {
+      loadOwn();
+      for (unsigned id : staged.loads) {
+        Square columns = turn(take(results, own, program[id].type));
+        for (auto [frame, column] : llvm::zip_equal(rows, columns)) {
+          frame->values[id] = column;
+        }
+        results += StagedAccesses::bytesOf(program[id].type, neighbours);
+      }
+      SmallVector<Square> squares(staged.stores.size());
+      for (const auto &frame : rows) {
+        for (auto [number, store] : llvm::enumerate(program.getStores())) {
+          Value value = emitter.lanes(*frame, store.node);
+          auto found = llvm::find(staged.stores, number);
+          if (found == staged.stores.end()) {
+            emitter.store(*frame, store, value);
+          } else {
+            squares[found - staged.stores.begin()].push_back(value);
+          }
+        }
+      }
+      uint32_t at = results;
+      for (const Square &square : squares) {
+        put(at, own, turn(square));
+        at += StagedAccesses::bytesOf(getElementTypeOrSelf(square[0].getType()), neighbours);
+      }
+    });
+    if (staged.stores.empty()) {
+      return;
+    }
+    function.barrier();
+    function.when(isOther, [&] {
+      auto lines = rowsOf(stored, across, other);
+      for (unsigned number : staged.stores) {
+        const Store &store = program.getStores()[number];
+        Type element = program[store.node].type;
+        for (auto [frame, vector] : llvm::zip_equal(lines, take(results, other, element))) {
+          emitter.store(*frame, store, vector);
+        }
+        results += StagedAccesses::bytesOf(element, neighbours);
+      }
+    });
+  }
+
+  /// Does a tile of several neighbours as tiles of single elements, one after the other.
   void emitParts(Frame &top) {
-    Value zero = function.index(0), one = function.index(1), both = function.index(neighbours),
+    int64_t parts = tileOf(neighbours) / tileOf(1);
+    Value zero = function.index(0), one = function.index(1), beside = function.index(parts),
           edge = function.index(tileOf(1));
     Value lanes = laneStart, rows = acrossStart;
-    function.loop(zero, function.index(neighbours * neighbours), one, {},
-                  [&](Value part, ValueRange) {
-                    laneStart = function.add(lanes, function.mul(function.rem(part, both), edge));
-                    acrossStart = function.add(rows, function.mul(function.div(part, both), edge));
-                    emitTile(top);
-                    function.barrier();
-                    return SmallVector<Value>();
-                  });
+    function.loop(zero, function.index(parts * parts), one, {}, [&](Value part, ValueRange) {
+      laneStart = function.add(lanes, function.mul(function.rem(part, beside), edge));
+      acrossStart = function.add(rows, function.mul(function.div(part, beside), edge));
+      emitTile(top);
+      function.barrier();
+      return SmallVector<Value>();
+    });
   }
 
   void emitTile(Frame &top) {
@@ -249,7 +418,7 @@ private:
   OpBuilder &builder;
   const StagedAccesses &staged;
   unsigned lane, across;
-  /// Elements that the kernel takes at once along a tile's edge (the edge is 32 times as long).
+  /// Elements that the kernel takes at once along a tile's edge.
   /// `width`: the same for the code being emitted, 1 in the parts of a split tile.
   unsigned neighbours, width = 1;
   Value x, y, laneStart, acrossStart;
@@ -257,12 +426,24 @@ private:
 
 } // namespace
 
+/// Tiles for any pointers, which leave no vectors to make squares of: pairs of narrow elements.
+static unsigned withoutSquares(const KernelProgram &program, unsigned lane, unsigned across) {
+  StagedAccesses pairs(program, lane, across, 2);
+  return pairs.narrowest <= 2 && pairs.bytes <= kMostTileBytes ? 2 : 1;
+}
+
 void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &program,
                                GpuTransposeAttr as, KernelDesc &desc, bool) {
   unsigned lane = as.getLane(), across = as.getAcross();
   auto neighbours = static_cast<unsigned>(as.getNeighbours());
+  if (neighbours > 2 && program.getPointers() == PointerAlignment::Any) {
+    neighbours = withoutSquares(program, lane, across);
+  }
   StagedAccesses staged(program, lane, across, neighbours);
-  GpuFunction function(module, desc.name, program, {kThreads, false});
+  // A thread of squares loads at least 64 bytes at once. Much arithmetic on them is ordered for
+  // more registers than three blocks leave it, with little gain.
+  uint32_t resident = neighbours > 2 ? 3 : 1;
+  GpuFunction function(module, desc.name, program, {.threads = kThreads, .resident = resident});
   TransposeKernel(function, staged, lane, across, neighbours).emit();
   function.finish();
 

@@ -1,23 +1,35 @@
-// Written in two orders: read once, and one of the results goes through a tile in shared memory.
+// Written in two orders: read once, and one of the results goes through a swizzled tile of squares of 8 by 8 halves; from any pointer it goes
+// through a tile of single elements.
 // RUN: frit-opt %s %gpu_kernels -o %t.mlir && FileCheck %s < %t.mlir
 // RUN: frit-opt %t.mlir --frit-emit-ptx="arch=90 output=%t.ptx" -o /dev/null && FileCheck %s --check-prefix=PTX %no_local %no_division %read_only %no_shuffle < %t.ptx
 // RUN: %ptx_loops %t.ptx
-// RUN: FileCheck %s --check-prefix=PAIRS < %t.ptx
+// RUN: FileCheck %s --check-prefix=SQUARES < %t.ptx
+// CHECK: gpu.func {{.*}}_u(
 // CHECK: llvm.load {{.*}} : !llvm.ptr<1> ->
 // CHECK: llvm.store {{.*}} !llvm.ptr<3>
 // CHECK: gpu.barrier
 // CHECK-NOT: llvm.load {{.*}} : !llvm.ptr<1> ->
 // CHECK: llvm.load {{.*}} : !llvm.ptr<3>
 // CHECK: llvm.store {{.*}} : {{.*}}, !llvm.ptr<1>
+// PTX: .entry {{.*}}_u(
 // PTX: ld.global.nc.
 // PTX: st.shared
 // PTX: bar.sync
 // PTX: ld.shared
 // PTX: st.global.
-// Pairs of neighbours on both sides, eight a thread.
-// PAIRS-COUNT-8: ld.global.nc.{{b32|v2[.]b16}}
-// PAIRS: st.shared
-// PAIRS-COUNT-8: st.global.{{b32|v2[.]b16}}
+// SQUARES: .entry
+// SQUARES-COUNT-8: ld.global.nc.v4.b32
+// SQUARES-NOT: {{ld[.]global|bar[.]sync}}
+// SQUARES-COUNT-8: st.global.v4.b32
+// SQUARES-NOT: {{st[.]global|bar[.]sync}}
+// SQUARES-COUNT-8: st.shared.v4.b32
+// SQUARES-NOT: {{st[.]shared|[.]global}}
+// SQUARES: bar.sync
+// SQUARES-COUNT-8: ld.shared.v4.b32
+// SQUARES-NOT: {{ld[.]shared|bar[.]sync}}
+// SQUARES-COUNT-8: st.global.v4.b32
+// SQUARES-NOT: {{[.]global|[.]shared|bar[.]sync}}
+// SQUARES: .entry {{.*}}_u(
 // From both_orders of tests/python/support/gpu_kinds.py: `scripts/gpu-table both_orders` writes what follows.
 module {
   frit.graph @main(%arg0: tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.kind = "user_input", frit.layout = #frit.layout<[8192, 1]>, frit.name = "arg0_1"}) -> (tensor<16384x8192xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[8192, 1]>, frit.storage = #frit.storage<fresh, 0>}, tensor<8192x16384xbf16> {frit.device = "cpu", frit.dtype = #frit.dtype<bf16>, frit.layout = #frit.layout<[16384, 1]>, frit.storage = #frit.storage<fresh, 3>}) attributes {device = "cpu", symbols = []} {

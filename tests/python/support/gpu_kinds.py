@@ -207,7 +207,7 @@ def softmax_odd(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 32768, 1023), dtype=F32)]
 
 
-@kind()
+@kind(**BLOCKS)
 def softmax_wide(s):
     return lambda x: torch.softmax(x, -1), [s.randn(*shape(s, 16384, 32768), dtype=F32)]
 

@@ -1,5 +1,6 @@
 // Tests every decision on a kernel's shape over a grid of rows, accesses and tiles.
 #include "passes/schedule/GpuShapes.h"
+#include "kernel/StagedAccesses.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -123,6 +124,41 @@ TEST(GpuShapes, ThreadsOfARowGrowWithItsLength) {
   RowNumbers shared = known(8192);
   shared.cluster = 2;
   expectShape(shared, 512, 512, 8, 2);
+  // Blocks are as small as asked for, and as keep the row.
+  shared.cluster = 4;
+  expectShape(shared, 256, 256, 8, 4);
+  // Registers are left for two blocks if a thread keeps 64 elements, and for three if it keeps 32.
+  EXPECT_EQ(shapeRows(shared).resident, 2u);
+  shared.cluster = 8;
+  expectShape(shared, 256, 256, 4, 8);
+  EXPECT_EQ(shapeRows(shared).resident, 3u);
+  shared.cluster = 4;
+  shared.threads = 512;
+  expectShape(shared, 512, 512, 4, 4);
+  EXPECT_EQ(shapeRows(shared).resident, 1u);
+}
+
+TEST(GpuShapes, ManyShortRowsAreLoadedAtOnce) {
+  // 128 bf16: 16 bytes a thread.
+  RowNumbers row = known(16);
+  row.bytes = 2;
+  auto rowsOf = [](RowNumbers numbers, int64_t count) {
+    numbers.expectedRows = count;
+    return shapeRows(numbers).rows;
+  };
+  EXPECT_EQ(rowsOf(row, 1 << 20), 4u);
+  EXPECT_EQ(rowsOf(row, 1 << 18), 4u);
+  EXPECT_EQ(rowsOf(row, (1 << 18) - 1), 2u);
+  EXPECT_EQ(rowsOf(row, 1 << 16), 1u);
+  RowNumbers two = row, wide = row, positions = row, full = row, unknownLength = row;
+  two.bytes = 4;
+  EXPECT_EQ(rowsOf(two, 1 << 20), 2u);
+  full.bytes = 8;
+  wide.isWide = positions.hasPositions = true;
+  unknownLength.chunks.reset();
+  for (const RowNumbers &other : {full, wide, positions, unknownLength, known(256)}) {
+    EXPECT_EQ(rowsOf(other, 1 << 24), 1u);
+  }
 }
 
 TEST(GpuShapes, SeveralOperandsTakeMoreThreads) {
@@ -304,6 +340,36 @@ TEST(GpuShapes, NarrowTilesAreOfPairs) {
   single.narrowest = single.widest = 4;
   for (const TileNumbers &other : {small, odd, wide, heavy, single}) {
     EXPECT_EQ(chooseNeighbours(other), 1u);
+  }
+}
+
+TEST(GpuShapes, LargeTilesAreOfSquares) {
+  TileNumbers tile;
+  tile.lanes = tile.across = 4096;
+  tile.elements = 1 << 24;
+  tile.isPlain = true;
+  EXPECT_EQ(chooseNeighbours(tile), 4u);
+  TileNumbers halves = tile, mixed = tile;
+  halves.narrowest = halves.widest = halves.narrowestOfAll = halves.widestOfAll = halves.bytes = 2;
+  EXPECT_EQ(chooseNeighbours(halves), 8u);
+  mixed.narrowestOfAll = 2;
+  EXPECT_EQ(chooseNeighbours(mixed), 4u);
+  // Too few elements, no whole vectors, tiles that are half empty, sizes that are not known, many
+  // operands, bytes, wide elements, too much shared memory.
+  TileNumbers small = halves, odd = halves, narrow = halves, unknownSize = halves, many = halves,
+              bytes = halves, wide = tile, indexed = tile, heavy = halves;
+  heavy.bytes = 4;
+  small.elements = (1 << 22) - 1;
+  odd.across = 4092;
+  narrow.lanes = 64;
+  unknownSize.lanes.reset();
+  many.accesses = 4;
+  bytes.narrowestOfAll = 1;
+  wide.widestOfAll = 8;
+  indexed.isPlain = false;
+  for (const TileNumbers &other :
+       {small, odd, narrow, unknownSize, many, bytes, wide, indexed, heavy}) {
+    EXPECT_LE(chooseNeighbours(other), 2u);
   }
 }
 

@@ -88,13 +88,27 @@ TEST(Schedule, RowsTooLongForABlockTakeACluster) {
     region.widestBytes = region.narrowestBytes = bytes;
     return listSchedules(region, {arch}).front();
   };
-  EXPECT_EQ(first(4096, 32768, 90).numbers.cluster, 0);
-  EXPECT_EQ(first(4096, 65536, 90).numbers.cluster, 2);
-  EXPECT_EQ(first(4096, 131072, 90).numbers.cluster, 4);
-  EXPECT_EQ(first(4096, 131072, 100, 1, 2).numbers.cluster, 4);
+  EXPECT_EQ(first(4096, 16384, 90).numbers.cluster, 0);
+  // A block of 512 threads would be alone on its processor.
+  auto isOf = [&](double rows, int64_t columns, unsigned arch, int64_t blocks, int64_t threads,
+                  unsigned bytes = 2) {
+    GpuNumbers numbers = first(rows, columns, arch, 1, bytes).numbers;
+    return numbers.cluster == blocks && numbers.threads == threads;
+  };
+  EXPECT_TRUE(isOf(4096, 24576, 90, 4, 256));
+  EXPECT_TRUE(isOf(4096, 32768, 90, 4, 256));
+  EXPECT_TRUE(isOf(4096, 65536, 90, 8, 256));
+  EXPECT_TRUE(isOf(4096, 131072, 90, 8, 256));
+  EXPECT_TRUE(isOf(4096, 131072, 100, 8, 256));
+  EXPECT_TRUE(isOf(4096, 32768, 90, 4, 256, 4));
+  EXPECT_TRUE(isOf(4096, 65536, 90, 8, 256, 4));
+  EXPECT_TRUE(isOf(4096, 131072, 90, 8, 256, 4));
   EXPECT_EQ(first(4096, 262144, 90).numbers.cluster, 8);
+  EXPECT_EQ(first(4096, 262144, 90).numbers.threads, 512);
+  // One is alone anyway where rows are fewer than processors.
+  EXPECT_EQ(first(8, 24576, 90, 1, 2).numbers.cluster, 0);
   EXPECT_EQ(first(4096, 262144 + 4, 90).numbers.cluster, 0);
-  EXPECT_EQ(first(4096, 65536, 90, 2).numbers.cluster, 4);
+  EXPECT_EQ(first(4096, 65536, 90, 2).numbers.cluster, 8);
   EXPECT_EQ(first(4096, 50257, 90, 1, 2).numbers.cluster, 8);
   EXPECT_EQ(first(4096, 131072, 80).numbers.cluster, 0);
   // Few rows: as many blocks as fill the device and have work. Older devices split the rows.
@@ -192,9 +206,11 @@ TEST(Schedule, SeveralAreWorthATryOnADevice) {
   rows.columns = 131072;
   list = listSchedules(rows, {90});
   ASSERT_GE(list.size(), 3u);
-  EXPECT_EQ(list[0].numbers.cluster, 4);
-  EXPECT_EQ(list[1].numbers.cluster, 8);
-  EXPECT_EQ(list[2].numbers.cluster, 0);
+  EXPECT_EQ(list[0].numbers.cluster, 8);
+  EXPECT_EQ(list[0].numbers.threads, 256);
+  EXPECT_EQ(list[1].numbers.cluster, 4);
+  EXPECT_EQ(list[2].numbers.cluster, 8);
+  EXPECT_EQ(list[2].numbers.threads, 512);
   RegionSummary columns = reduction(64, 100000);
   columns.bytesAlongParallel = 8;
   list = listSchedules(columns);

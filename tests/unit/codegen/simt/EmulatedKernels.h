@@ -72,7 +72,8 @@ private:
     EXPECT_TRUE(module);
     for (const char *file :
          {FRIT_TEST_INPUTS "/cluster-kernels.mlir", FRIT_TEST_INPUTS "/row-column-kernels.mlir",
-          FRIT_TEST_INPUTS "/variance-kernels.mlir"}) {
+          FRIT_TEST_INPUTS "/variance-kernels.mlir",
+          FRIT_TEST_INPUTS "/several-rows-kernels.mlir"}) {
       auto more = parseSourceFile<ModuleOp>(file, &context);
       EXPECT_TRUE(more);
       module->getBody()->getOperations().splice(module->getBody()->end(),
