@@ -109,8 +109,8 @@ class Plain(nn.Module):
         return self.model(**dict(zip(self.names, values)))[0]
 
 
-def _compiled(backend):
-    return lambda plain, values: torch.compile(plain, backend=backend)
+def _compiled(backend, **options):
+    return lambda plain, values: torch.compile(plain, backend=backend, options=options)
 
 
 def _onnx(plain, values):
@@ -142,6 +142,7 @@ def _onnxruntime(plain, values):
 CONTENDERS = {
     "eager": lambda plain, values: plain,
     "frit": _compiled("frit"),
+    "batch-invariant": _compiled("frit", numerics="batch-invariant"),
     "inductor": _compiled("inductor"),
     "openvino": _openvino,
     "onnxruntime": _onnxruntime,

@@ -148,7 +148,7 @@ Compilation::Next Compilation::writePlans() {
     return Next::End;
   }
   time("artifact", [&] { artifact = writeArtifact(std::move(code), options.firstKept, graphs); });
-  if (artifact && options.products && options.numerics != "eager") {
+  if (artifact && options.products && options.numerics == "default") {
     markProducts(*artifact);
   }
   return artifact ? Next::Stage : Next::End;
@@ -207,12 +207,14 @@ static bool runsOwnConvolutions(const CompileOptions &options) {
   bool onlyCpus = llvm::all_of(options.targets,
                                [](llvm::StringRef target) { return target.starts_with("cpu"); });
   return options.convolutions && options.relay && options.fusion && onlyCpus &&
-         options.numerics != "eager" && options.firstKept < 0;
+         options.numerics == "default" && options.firstKept < 0;
 }
 
 FusionOptions Compilation::fusionOptions() const {
-  return {.eagerNumerics = options.numerics == "eager",
-          .merge = options.fusion,
+  return {.eagerNumerics = options.numerics != "default",
+          // Which operators share a kernel depends on all sizes, and the order of sums on the
+          // domain that they have in common.
+          .merge = options.fusion && options.numerics != "batch-invariant",
           .philox = makesRandomNumbers(options),
           .padding = options.padding,
           .gpu = llvm::none_of(options.targets,

@@ -15,7 +15,7 @@ LayoutOptions Compilation::layoutOptions() const {
   // The weights may be laid out anew only if all plans of the file are for CPUs: plans share them.
   bool allCpu = llvm::all_of(
       targets, [](const PlanTarget &target) { return target.target == format::Target::Cpu; });
-  return {.relay = options.relay && options.numerics != "eager",
+  return {.relay = options.relay && options.numerics == "default",
           .relayWeights = allCpu,
           .firstKept = options.firstKept,
           .channelsLastInputs = options.channelsLastInputs,
@@ -23,7 +23,8 @@ LayoutOptions Compilation::layoutOptions() const {
           .cpuLevel = lowestCpuLevel(options),
           .schedules = options.scheduleChoices,
           .ranges = options.symbolRanges,
-          .reuse = options.reuse};
+          .reuse = options.reuse,
+          .batchInvariant = options.numerics == "batch-invariant"};
 }
 
 /// Makes the outlined module of a kind of target, at the first of them.

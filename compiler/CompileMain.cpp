@@ -44,7 +44,7 @@ weights:
   --weights=none          parameters and buffers are given to load by name
 
 how:
-  --numerics=MODE         default or eager
+  --numerics=MODE         default, eager, or batch-invariant (for CPUs: a row's bits do not depend on the other rows)
   --random=auto|torch|philox  whose random numbers: eager's (torch) or those that kernels make (philox; auto where every target is a GPU)
   --no-fusion             one kernel an operator
   --buckets=KEY=LIST      sizes that a dimension rounds up to: --buckets='x[0]=8,16,32', 'x[0]=ramp' or 'x[0]=off'; repeat for several
@@ -376,6 +376,9 @@ static Outcome give(const CommandLine &line, const CompileResult &result) {
   }
   if (error.empty() && line.options.stopAfter.empty() && !result.calls.empty()) {
     note(line, "libtorch", line.output + " needs libtorch, for " + result.callsText());
+    if (line.options.numerics == "batch-invariant") {
+      note(line, "numerics", "'batch-invariant' does not hold for what libtorch computes");
+    }
   }
   return {error.empty() ? kSuccess : kFailed, error};
 }

@@ -31,7 +31,9 @@ static std::string checkCpu(llvm::StringRef option, llvm::StringRef text) {
 
 std::string checkOptions(const CompileOptions &options) {
   std::string wrong = checkCpu("cpu", options.cpu);
-  wrong = !wrong.empty() ? wrong : choose("numerics", options.numerics, {"default", "eager"});
+  wrong = !wrong.empty()
+              ? wrong
+              : choose("numerics", options.numerics, {"default", "eager", "batch-invariant"});
   wrong = !wrong.empty() ? wrong : choose("fallback", options.fallback, {"aten", "error"});
   wrong = !wrong.empty() ? wrong : choose("random", options.random, {"auto", "torch", "philox"});
   wrong = !wrong.empty() ? wrong : choose("padding", options.padding, {"auto", "off", "force"});
@@ -50,6 +52,11 @@ std::string checkOptions(const CompileOptions &options) {
       wrong = !wrong.empty()
                   ? wrong
                   : choose("target", target, {"cpu", "simt", "sm_80", "sm_90", "sm_100"});
+    }
+    if (wrong.empty() && options.numerics == "batch-invariant" &&
+        !llvm::StringRef(target).starts_with("cpu")) {
+      wrong = "option 'numerics' is 'batch-invariant' only for CPUs: kernels for '" + target +
+              "' divide rows by how many there are";
     }
   }
   return wrong;

@@ -40,7 +40,8 @@ struct CompileOptions {
   /// The meaning of plain "cpu": "host", "x86-64-v3", "x86-64-v4" or LLVM's name of a CPU, with
   /// features: "x86-64-v3,+avx512f".
   std::string cpu = "host";
-  /// "default" or "eager".
+  /// "default", "eager", or "batch-invariant": as "eager", and the bits of a row do not depend on
+  /// the number of rows.
   std::string numerics = "default";
   /// What happens to operators without a kernel: "aten" (a call) or "error".
   std::string fallback = "aten";

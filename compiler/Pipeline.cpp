@@ -90,7 +90,7 @@ void buildTargetPipeline(mlir::OpPassManager &passes, TargetKind kind,
   passes.addNestedPass<GraphOp>(createSimplifyShapeGuardsPass());
   passes.addNestedPass<GraphOp>(createPlanBuffersPass({.reuse = options.reuse}));
 
-  passes.addPass(createOutlineRegionsPass());
+  passes.addPass(createOutlineRegionsPass({.batchInvariant = options.batchInvariant}));
   buildSchedulePipeline(passes, kind, options);
   passes.addPass(createVerifyOutlinedFormPass());
 }

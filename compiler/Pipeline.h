@@ -70,6 +70,8 @@ struct LayoutOptions {
   std::string ranges;
   /// Reuse memory, and write results over operands that are dead or overwritten anyway.
   bool reuse = true;
+  /// The bits of a row do not depend on the number of rows. For CPUs only.
+  bool batchInvariant = false;
 };
 
 /// From fused regions to outlined form: layouts, schedules, buffers and kernels for one kind of

@@ -78,7 +78,9 @@ static CompileOptions withoutOptimizations(CompileOptions options) {
   options.fusion = false;
   options.reuse = false;
   options.padding = "off";
-  options.numerics = "eager";
+  if (options.numerics == "default") {
+    options.numerics = "eager";
+  }
   options.bucketPolicy = "off";
   options.buckets.clear();
   options.symbolRanges.clear();

@@ -289,11 +289,31 @@ void KernelProgram::forEachQuotient(
       [&](SizeExpr &expr) { frit::forEachQuotient(expr, visit); });
 }
 
+/// Whether a dim of the tensor that is reduced ends with this dim of the domain. Where the order of
+/// sums must not follow from what else the kernel reads, only parts of one dim are collapsed.
+static bool endsReducedDim(const KernelProgram &program, unsigned dim) {
+  if (program.getReduces().empty()) {
+    return false;
+  }
+  auto reduce = cast<ReduceOp>(program[program.getReduces().front()].op);
+  SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
+  SizeExpr upTo = SizeExpr::constant(program.getContext(), 1), ends = upTo;
+  for (unsigned at = program.numParallel(); at <= dim; ++at) {
+    upTo = upTo * program.getDomain()[at];
+  }
+  return llvm::any_of(reduce.getDims(), [&](int64_t reduced) {
+    ends = ends * sizes[reduced];
+    return ends == upTo;
+  });
+}
+
 void KernelProgram::collapseDims() {
   MLIRContext *context = getContext();
+  bool isInvariant = kBatchInvariantAttr.isOn(getKernel());
   for (unsigned i = 0; i + 1 < domain.size();) {
-    if (i + 1 == numParallel()) {
-      ++i; // the border between parallel and reduced dims
+    bool isBorder = i + 1 == numParallel();
+    if (isBorder || (isInvariant && i >= numParallel() && endsReducedDim(*this, i))) {
+      ++i;
       continue;
     }
     // f(d_i, d_i+1) == f(0, d_i * size + d_i+1) for all f: the pair is one dim.

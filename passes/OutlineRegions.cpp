@@ -1,5 +1,6 @@
 // Turns regions into kernels in terms of their own parameters (RegionKernel), so that equal
 // regions, from one graph or from several, are one kernel.
+#include "ir/FritAttributes.h"
 #include "passes/FlatRegions.h"
 #include "passes/Layouts.h"
 #include "passes/ListLaunches.h"
@@ -60,6 +61,8 @@ static std::string stemOf(KernelOp kernel) {
 
 namespace {
 struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPass> {
+  using OutlineRegionsPassBase::OutlineRegionsPassBase;
+
   void runOnOperation() override {
     ModuleOp module = getOperation();
     SymbolTable table(module);
@@ -88,6 +91,9 @@ struct OutlineRegionsPass : frit::impl::OutlineRegionsPassBase<OutlineRegionsPas
         KernelOp kernel = made.build();
         if (list) {
           ListLaunches::annotate(kernel, *list);
+        }
+        if (batchInvariant) {
+          kBatchInvariantAttr.mark(kernel);
         }
         launch(region, share(kernel, graph, table), made.getSizes(), lists);
       }

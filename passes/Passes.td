@@ -533,7 +533,8 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
   let description = [{
     A kernel is written in terms of its own parameters p0.., numbered by first
     occurrence, and named by its operations and a hash of its text, so equal
-    regions share a kernel. Regions over tensors in order with equal formulas but different
+    regions share a kernel. With `batch-invariant`, kernels have `frit.batch_invariant`.
+    Regions over tensors in order with equal formulas but different
     shapes share one too: it runs over the number of elements, a parameter. The regions
     of one `group` become one launch of a kernel over lists.
 
@@ -541,6 +542,10 @@ def OutlineRegionsPass : Pass<"frit-outline-regions", "::mlir::ModuleOp"> {
     frit.launch @frit_add_1a2b3c4d [#frit.size<s0>] (%a, %b) : ...
     ```
   }];
+  let options = [
+    Option<"batchInvariant", "batch-invariant", "bool", "false",
+           "the order of additions of a row must not depend on the number of rows">
+  ];
   let statistics = [
     Statistic<"outlined", "kernels", "kernels made">,
     Statistic<"shared", "launches-sharing", "regions that share the kernel of another">,

@@ -207,9 +207,14 @@ SmallVector<Values> mlir::frit::sweepLanes(
                   [&](Value i, ValueRange values) { return step(i, unroll, Value(), values); });
   if (!exact) {
     bool masked = sweep.multiple % lanes != 0;
-    Values first(ArrayRef(flat).take_front(width));
+    // The values that are carried but not used by a step rotate.
+    size_t carried = sweep.rotates ? flat.size() : width;
+    Values first(ArrayRef(flat).take_front(carried));
     first = forRange(f, middle, sweep.high, lanes, first, [&](Value i, ValueRange values) {
-      return step(i, 1, masked ? tailMask(f, i, sweep.high, lanes) : Value(), values);
+      Values next(values.drop_front(width));
+      llvm::append_range(next,
+                         step(i, 1, masked ? tailMask(f, i, sweep.high, lanes) : Value(), values));
+      return next;
     });
     llvm::copy(first, flat.begin());
   }

@@ -45,13 +45,15 @@ struct Sweep {
   /// Set for a long body, which is emitted once, every vector under its mask. Otherwise whole
   /// vectors and the rest have separate loops.
   bool once = false;
+  /// Set where it must not depend on `once` to which accumulator a vector is added.
+  bool rotates = false;
 };
 
 /// Emits the sweep; `body` gets the frames of one step, `unroll` of them or one.
 void sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, unsigned unroll,
                 llvm::function_ref<void(MutableArrayRef<Frame>)> body);
 /// The same with as many sets of carried values as accumulators: vector i goes to set i
-/// modulo their number, masked ones at the end to set 0 (to the next one, if `once`).
+/// modulo their number, masked ones at the end to set 0 (to the next one, if `once` or `rotates`).
 SmallVector<Values>
 sweepLanes(CpuFunction &f, Frame &outer, const Sweep &sweep, SmallVector<Values> carried,
            llvm::function_ref<void(MutableArrayRef<Frame>, MutableArrayRef<Values>)> body);

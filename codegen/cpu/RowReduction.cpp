@@ -1,6 +1,7 @@
 #include "codegen/cpu/Combine.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "kernel/KernelCosts.h"
 
@@ -199,7 +200,9 @@ void RowReduction::accumulate(Frame &row, unsigned phase) {
   for (unsigned id : program.getReduces()) {
     if (program[id].level == phase) {
       Combine &combine = combines.emplace_back(program, id);
-      if (!program.numParallel()) {
+      // A row that is alone has no parallel dims, and must not be added otherwise than among
+      // others.
+      if (!program.numParallel() && !kBatchInvariantAttr.isOn(program.getKernel())) {
         combine.makePrecise();
       }
       inputs.push_back(program[id].operands[0]);
@@ -215,7 +218,8 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
                                                   ArrayRef<unsigned> inputs, unsigned phase,
                                                   Value low, Value high, int64_t multiple) {
   OpBuilder &b = f.getBuilder();
-  Sweep sweep{lane, low, high, lanes, multiple, schedule.getOnce()[phase]};
+  bool isInvariant = kBatchInvariantAttr.isOn(program.getKernel());
+  Sweep sweep{lane, low, high, lanes, multiple, schedule.getOnce()[phase], isInvariant};
   unsigned unroll = schedule.getUnroll()[phase];
   Values identity;
   for (const Combine &combine : combines) {

@@ -1,4 +1,5 @@
 // Measures the flat program of a kernel: everything on which schedules of a CPU depend.
+#include "ir/FritAttributes.h"
 #include "kernel/KernelCosts.h"
 #include "passes/schedule/CpuSchedule.h"
 
@@ -21,6 +22,9 @@ static bool hasMembers(const KernelProgram &program) {
     return false;
   }
   unsigned last = program.numParallel() - 1;
+  if (program.numReduced() && kBatchInvariantAttr.isOn(program.getKernel())) {
+    return false; // the rows themselves may be the last dim
+  }
   auto size = program.getDomain()[last].getConstant();
   return size && *size <= kMembers && program.getNodes().size() * *size <= kUnrolledNodes &&
          (!program.numReduced() || chooseLaneDim(program) == last);
@@ -68,7 +72,8 @@ static void findRowDim(const KernelProgram &program, unsigned lane, CpuKernelSum
   reuse = strided ? strided : reuse;
   if (reuse && program.numPhases() == 1) {
     summary.rowDim = llvm::Log2_32(reuse);
-    summary.canPack = strided && program.numReduced() == 1;
+    // Stretches of packed operands are added in f32.
+    summary.canPack = strided && program.numReduced() == 1 && !summary.isInvariant;
   }
 }
 
@@ -87,8 +92,8 @@ static void summarizeReduction(const KernelProgram &program, CpuVectors vectors,
   auto bound = program.sharedBound(program.getDomain().back());
   SmallVector<unsigned> written = getFullRoots(program);
   summary.isLaneReduced = lane >= program.numParallel();
-  summary.canSplit = program.numParallel() == 0 && program.numReduced() == 1 &&
-                     program.numPhases() == 1 && written.empty() &&
+  summary.canSplit = !summary.isInvariant && program.numParallel() == 0 &&
+                     program.numReduced() == 1 && program.numPhases() == 1 && written.empty() &&
                      (!bound || *bound > 2 * kSplitRowElements);
   if (summary.isLaneReduced) {
     SmallVector<KeptValue> kept = findKeptValues(program, lane, /*most=*/4);
@@ -106,6 +111,7 @@ static void summarizeReduction(const KernelProgram &program, CpuVectors vectors,
 
 CpuKernelSummary mlir::frit::summarizeCpuKernel(KernelProgram &program, CpuVectors vectors) {
   CpuKernelSummary summary;
+  summary.isInvariant = kBatchInvariantAttr.isOn(program.getKernel());
   program.splitDims();
   summary.unrollMembers = hasMembers(program);
   if (summary.unrollMembers) {
@@ -115,7 +121,8 @@ CpuKernelSummary mlir::frit::summarizeCpuKernel(KernelProgram &program, CpuVecto
   summary.lane = chooseLaneDim(program);
   summary.elementsOfThread = getElementsOfThread(program);
   auto elements = program.getExtent(0, program.getRank()).getConstant();
-  summary.isSmall = elements && *elements < kSmallDomain;
+  // Other candidates would add in another order.
+  summary.isSmall = (elements && *elements < kSmallDomain) || summary.isInvariant;
   if (!summary.lane) {
     return summary;
   }

@@ -1,4 +1,5 @@
 // Chooses the dim along which the vectors of a CPU kernel run.
+#include "ir/FritAttributes.h"
 #include "passes/schedule/CpuSchedule.h"
 
 using namespace mlir;
@@ -55,7 +56,25 @@ static std::optional<unsigned> findPairLane(const KernelProgram &program) {
   return std::nullopt;
 }
 
+/// The lane dim of a kernel whose bits must not depend on the number of rows. What other operations
+/// the kernel has, what it reads and how many rows there are may depend on that number. The tensor
+/// that is reduced does not, but for its outermost dim: if its last dim is reduced, the lanes run
+/// along that one, else across the reduction.
+static unsigned getInvariantLane(const KernelProgram &program) {
+  auto reduce = cast<ReduceOp>(program[program.getReduces().front()].op);
+  SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
+  size_t last = sizes.size();
+  while (last > 0 && sizes[last - 1].isConstant(1)) {
+    --last;
+  }
+  bool isRow = last == 0 || llvm::is_contained(reduce.getDims(), static_cast<int64_t>(last - 1));
+  return isRow || program.numParallel() == 0 ? program.getRank() - 1 : program.numParallel() - 1;
+}
+
 std::optional<unsigned> mlir::frit::chooseLaneDim(const KernelProgram &program) {
+  if (kBatchInvariantAttr.isOn(program.getKernel())) {
+    return program.numReduced() ? getInvariantLane(program) : program.getLaneDim();
+  }
   auto pairs = findPairLane(program);
   return pairs ? pairs : program.getLaneDim();
 }

@@ -63,7 +63,8 @@ struct Rows {
     SmallVector<bool> once;
     for (const CpuKernelSummary::Round &round : kernel.rounds) {
       // Each accumulator is a vector register for each reduction; what is emitted once costs none.
-      bool isLight = round.isLong || (round.weight <= 12 && round.reductions <= 2);
+      bool isLight =
+          kernel.isInvariant || round.isLong || (round.weight <= 12 && round.reductions <= 2);
       unrolls.push_back(static_cast<int64_t>((isLight ? 4 : 2) * unroll));
       once.push_back(round.isLong);
     }

@@ -28,6 +28,9 @@ struct CpuKernelSummary {
   int64_t laneLength = 1, reducedLength = 1;
   /// The domain is known to have so few elements that schedules make no difference.
   bool isSmall = false;
+  /// The order of additions must not depend on the number of rows, nor on what else the kernel
+  /// computes, which may.
+  bool isInvariant = false;
 
   // Without reductions.
   /// A dim beside the lane dim along which an operand is contiguous.
@@ -69,7 +72,8 @@ struct CpuKernelSummary {
 CpuKernelSummary summarizeCpuKernel(KernelProgram &program, CpuVectors vectors);
 
 /// The dim along which vectors run: where most bytes are contiguous, or, where every operand of a
-/// reduction is shared by the rows of a pair of parallel dims, one of these.
+/// reduction is shared by the rows of a pair of parallel dims, one of these. Where bits must not
+/// depend on the number of rows, it follows from the shape that is reduced.
 std::optional<unsigned> chooseLaneDim(const KernelProgram &program);
 
 /// #frit.cpu_pointwise, #frit.cpu_rows or #frit.cpu_columns, best first; never empty.

@@ -12,6 +12,7 @@
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/ArtifactDifference.h"
 #include "runtime/torch/BlockCache.h"
+#include "runtime/torch/RowOperators.h"
 #include "runtime/torch/TorchExecutable.h"
 
 #include <torch/csrc/Exceptions.h>
@@ -379,6 +380,7 @@ PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a comp
 
 extern "C" __attribute__((visibility("default"))) PyObject *PyInit__C() {
   using namespace frit;
+  registerRowOperators();
   executableType = makeExecutableType();
   resultType = PyStructSequence_NewType(&resultDescription);
   PyObject *created = PyModule_Create(&module);

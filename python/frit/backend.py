@@ -23,6 +23,7 @@ from . import options as option_registry
 from .cache import compiled_graphs, saved_graph
 from .capture import as_is, opaque
 from .capture.graph import Captured, capture
+from .eager import rows
 from .eager.decompositions import LazyTable
 from .errors import CompileError, FritError, OptionError
 from .logs import artifact, log, note_entry
@@ -172,15 +173,18 @@ def _compile(gm, example_inputs, settings, wrap, store=None):
                 keep_inference_input_mutations=True,
             )
 
+    is_invariant = settings["numerics"] == "batch-invariant"
+    if is_invariant:
+        native.compiler()  # it registers the operators that the table decomposes to
     try:
-        compiled = trace(LazyTable(), store)
+        compiled = trace(rows.RowTable() if is_invariant else LazyTable(), store)
     except (FritError, torch._dynamo.exc.TorchDynamoException):
         raise  # Dynamo's own exceptions ask it to restart the trace
     except Exception as error:
         # A decomposition of torch refused operands during tracing. The operator itself may accept them, or raise another message at run time.
         counters["frit"]["traced_whole"] += 1
         log.info("operators are not decomposed: %s", error)
-        compiled = trace({}, None)
+        compiled = trace(rows.DECOMPOSITIONS if is_invariant else {}, None)
         if settings["strict"] and isinstance(error, _MISTAKES):
             raise  # tracing without decompositions succeeded, so a decomposition has a bug
     compiled = record.watch(compiled, lambda: buckets.places(gm, example_inputs))
@@ -240,6 +244,9 @@ def _compile_graph(gm, name, settings, stage, channels_last, made, span):
             entry["names"] = settings.get("symbol_names", {}).get(entry["symbol"], entry["names"])
     _count(name, stage, captured.nodes, report, short)
     _count_callbacks(name, captured)
+    others = {op for op in short["calls"] if not rows.is_row_by_row(op)} | {step.name for step in captured.callbacks}
+    if settings["numerics"] == "batch-invariant" and others:
+        environment.warn(f"numerics='batch-invariant' does not hold for what ATen or Python computes: {', '.join(sorted(others))}")
     made.append((name, stage, captured, report, executable))
     for observe in _OBSERVERS:
         observe(*made[-1])
@@ -337,6 +344,13 @@ class _Clock:
 
 def _targets(captured, settings):
     """The targets to generate code for: by default the device of the graph's tensors."""
+    found = _targets_of(captured, settings)
+    if settings["numerics"] == "batch-invariant" and found != ["cpu"]:
+        raise OptionError(f"frit: numerics='batch-invariant' is for CPUs; kernels for {found[0]} divide rows by how many there are")
+    return found
+
+
+def _targets_of(captured, settings):
     if settings["target"] != "auto":
         return [settings["target"]]
     device = next((device for device in captured.devices if device.type == "cuda"), None)

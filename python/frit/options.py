@@ -43,8 +43,9 @@ REGISTRY = {
             "numerics",
             str,
             "default",
-            "'default' keeps half types in f32 inside a kernel; 'eager' rounds exactly where eager does",
-            ("default", "eager"),
+            "'default' keeps half types in f32 inside a kernel; 'eager' rounds exactly where eager does; 'batch-invariant' does too, and a row (sample) "
+            "has the same bits whatever the batch, its place in it, bucket, threads or process, products included: for CPUs, slower",
+            ("default", "eager", "batch-invariant"),
         ),
         Option("fusion", bool, True, "merge operators into kernels; off: each operator is a kernel of its own, for bisecting"),
         Option("reuse", bool, True, "reuse memory and write in place; off: each value has storage of its own, for bisecting"),

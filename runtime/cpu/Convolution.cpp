@@ -51,7 +51,7 @@ int convolutionLanes() {
 bool isConvolutionFaster(const Convolution &, int lanes) { return lanes != 0; }
 
 const ProductKernel *kernelOfFewPixels(const Convolution &of, int lanes) {
-  if (of.groups != 1 || of.isWeightAcross() || of.pixels() > kProductBlock ||
+  if (of.inOneOrder || of.groups != 1 || of.isWeightAcross() || of.pixels() > kProductBlock ||
       !isProductFaster(ProductForm::AlongDepth, of.pixels(), of.outputs, of.depth(), lanes)) {
     return nullptr;
   }

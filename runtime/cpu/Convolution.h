@@ -12,7 +12,7 @@
 //
 // Each element is summed along the depth in the order of the weight's memory: with many pixels in
 // one accumulator, with few as products do it. It has the same bits for every number of threads,
-// and of images on the same side of that border.
+// and of images on the same side of that border; `inOneOrder` removes the border.
 
 #pragma once
 
@@ -40,6 +40,9 @@ struct Convolution : Epilogue {
 
   /// A summand for each element of the result. Null: none.
   const float *added = nullptr;
+
+  /// Elements are summed alike, however many pixels there are.
+  bool inOneOrder = false;
 
   int64_t pixels() const { return images * resultHeight * resultWidth; }
   int64_t depth() const { return channels / groups * kernelHeight * kernelWidth; }

@@ -1,6 +1,7 @@
 #include "runtime/torch/AtenCall.h"
 
 #include "runtime/torch/Bridge.h"
+#include "runtime/torch/RowOperators.h"
 
 #include <ATen/ScalarOps.h>
 #include <ATen/core/Tensor.h>
@@ -299,6 +300,7 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
                              ? source.overload()->str()
                              : "";
   std::string shown = name + (overload.empty() ? "" : "." + overload);
+  registerRowOperators();
   auto found = c10::Dispatcher::singleton().findSchema({name, overload});
   if (!found) {
     return Status::error(ErrorKind::Unsupported,

@@ -1,4 +1,7 @@
 // RUN: frit-opt --frit-outline-regions %s | FileCheck %s
+// RUN: frit-opt --frit-outline-regions=batch-invariant %s | FileCheck %s --check-prefix=INVARIANT
+
+// INVARIANT: frit.kernel @frit_exp_{{.*}} attributes {frit.batch_invariant
 
 // Two regions that differ only in the names of their sizes are one kernel.
 // CHECK: frit.kernel @[[$EXP:frit_exp_[0-9a-f]+]](%arg0: tensor<?x8xf32, #frit.dims<[p0, 8]>>) -> tensor<?x8xf32, #frit.dims<[p0, 8]>>

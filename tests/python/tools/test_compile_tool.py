@@ -252,3 +252,11 @@ def test_diagnostics_as_json(archives, tmp_path):
 def test_an_operator_that_is_refused_has_its_line_in_json(archives, tmp_path):
     found = said_as_json(archives / "products.pt2", "-o", tmp_path / "m.frit", "--fallback=error", status=FAILED)
     assert {one["kind"] for one in found} <= {"unsupported", "input"} and any("test_compile_tool.py:" in one["source"] + one["message"] for one in found), found
+
+
+def test_rows_that_depend_on_nothing_else_are_for_cpus(archives, tmp_path):
+    words = (archives / "one.pt2", "-o", tmp_path / "m.frit", "--numerics=batch-invariant")
+    assert run(*words).stderr == ""
+    with_products = run(archives / "products.pt2", "-o", tmp_path / "m.frit", "--numerics=batch-invariant")
+    assert "'batch-invariant' does not hold for what libtorch computes" in with_products.stderr
+    assert "option 'numerics' is 'batch-invariant' only for CPUs" in run(*words, "--target=sm_90", status=USAGE).stderr
