@@ -79,7 +79,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--compare", action="append", default=[], choices=["inductor", "aot_eager"])
     parser.add_argument("--scale", default="demo", choices=["demo", "test"])
-    parser.add_argument("--seconds", type=float, default=0.5, help="measurement time per contender and program")
+    parser.add_argument("--seconds", type=float, default=0.25, help="measurement time per contender and program")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("programs", nargs="*", help="parts of program names; all by default")
     chosen = parser.parse_args(arguments)
