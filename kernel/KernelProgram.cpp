@@ -290,12 +290,17 @@ void KernelProgram::forEachQuotient(
 }
 
 /// Whether a dim of the tensor that is reduced ends with this dim of the domain. Where the order of
-/// sums must not follow from what else the kernel reads, only parts of one dim are collapsed.
+/// sums must not follow from strides, which depend on the number of rows if these lie between
+/// reduced dims, only parts of one dim are collapsed.
 static bool endsReducedDim(const KernelProgram &program, unsigned dim) {
-  if (program.getReduces().empty()) {
+  // The list of reductions is made from collapsed dims.
+  const Node *node = llvm::find_if(program.getNodes(), [](const Node &one) {
+    return one.kind == NodeKind::Reduce && !one.isAcross;
+  });
+  if (node == program.getNodes().end()) {
     return false;
   }
-  auto reduce = cast<ReduceOp>(program[program.getReduces().front()].op);
+  auto reduce = cast<ReduceOp>(node->op);
   SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(reduce.getOperand().getType()));
   SizeExpr upTo = SizeExpr::constant(program.getContext(), 1), ends = upTo;
   for (unsigned at = program.numParallel(); at <= dim; ++at) {

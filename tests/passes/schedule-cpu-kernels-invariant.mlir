@@ -82,3 +82,23 @@ frit.kernel @several(%x: tensor<64x1000xf32>) -> (tensor<64xf32>, tensor<64xf32>
   %2 = frit.reduce <max> %x dims [1] : tensor<64x1000xf32> -> tensor<64xf32>
   frit.yield %0, %1, %2 : tensor<64xf32>, tensor<64xf32>, tensor<64xf32>
 }
+
+// Dims that are reduced are not one, even if they are together in memory: rows may lie between them.
+// CHECK: frit.kernel @one_between
+// CHECK-SAME: lane = 1
+// CHECK: frit.kernel @several_between
+// CHECK-SAME: lane = 2
+// CHECK: frit.kernel @together
+// CHECK-SAME: lane = 0
+frit.kernel @one_between(%x: tensor<40x1x7xf32>) -> tensor<1xf32> attributes {frit.batch_invariant, symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0, 2] : tensor<40x1x7xf32> -> tensor<1xf32>
+  frit.yield %0 : tensor<1xf32>
+}
+frit.kernel @several_between(%x: tensor<40x5x7xf32>) -> tensor<5xf32> attributes {frit.batch_invariant, symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0, 2] : tensor<40x5x7xf32> -> tensor<5xf32>
+  frit.yield %0 : tensor<5xf32>
+}
+frit.kernel @together(%x: tensor<40x1x7xf32>) -> tensor<1xf32> attributes {symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0, 2] : tensor<40x1x7xf32> -> tensor<1xf32>
+  frit.yield %0 : tensor<1xf32>
+}

@@ -30,7 +30,11 @@ std::string wrong(const char *json) {
 
 TEST(CompileOptions, NamesTheWrongValueAndTheKnownOnes) {
   EXPECT_EQ(wrong(R"({"numerics": "fast"})"),
-            "option 'numerics' cannot be 'fast'; known: default, eager");
+            "option 'numerics' cannot be 'fast'; known: default, eager, batch-invariant");
+  EXPECT_EQ(wrong(R"({"numerics": "batch-invariant", "targets": ["cpu"]})"), "");
+  EXPECT_EQ(wrong(R"({"numerics": "batch-invariant", "targets": ["cpu", "sm_90"]})"),
+            "option 'numerics' is 'batch-invariant' only for CPUs: kernels for 'sm_90' divide rows "
+            "by how many there are");
   EXPECT_EQ(wrong(R"({"cpu": 3})"), "option 'cpu' takes a string");
   EXPECT_EQ(wrong(R"({"fusion": "yes"})"), "option 'fusion' takes true or false");
   EXPECT_EQ(wrong(R"({"targets": []})"), "option 'targets' takes a list of targets");
