@@ -1,4 +1,4 @@
-"""`numerics="batch-invariant"`: products, attention and convolutions whose rows have bits that do not depend on the other rows.
+"""`numerics="batch-invariant"`: products, attention, convolutions and group norms whose rows have bits that do not depend on the other rows.
 
 frit's own kernels add in an order that follows from a row alone in this mode (`frit.batch_invariant` in the compiler). Libraries do not: they choose an
 algorithm by all sizes. So their operators are decomposed, before they are captured, into those of runtime/torch/RowOperators.cpp, and the rest into
@@ -138,6 +138,25 @@ def _convolution_backward(gradient, images, weight, bias_sizes, stride, padding,
     return of_images, of_weight, of_bias
 
 
+def _group_norm(images, weight, bias, samples, channels, pixels, groups, eps):
+    """The compiler has a rule, but leaves the operator to ATen where sizes vary and it cannot prove that the groups are equal and the memory in order. Here
+    both are guards, so graphs for all sizes compute alike."""
+    if any(one is not None and one.dtype != images.dtype for one in (weight, bias)):
+        return decomposition_table()[aten.native_group_norm.default](images, weight, bias, samples, channels, pixels, groups, eps)
+    order = suggest_memory_format(images) if images.dim() == 4 else torch.contiguous_format
+    refused = channels % groups != 0 or not images.is_contiguous(memory_format=order) or images.numel() == 0
+    if images.device.type != "cpu" or not images.dtype.is_floating_point or refused:
+        return NotImplemented
+    x = (images.float() if images.dtype in _HALF else images).reshape(samples, groups, channels // groups, pixels)
+    variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
+    rstd = (variance + eps).rsqrt()
+    result = ((x - mean) * rstd).reshape(images.shape)
+    for parameter, combine in ((weight, torch.mul), (bias, torch.add)):
+        if parameter is not None:
+            result = combine(result, parameter.reshape(-1, *[1] * (images.dim() - 2)))
+    return result.to(images.dtype).contiguous(memory_format=order), *(one.reshape(samples, groups).to(images.dtype) for one in (mean, rstd))
+
+
 DECOMPOSITIONS = {
     aten.mm.default: _matrices,
     aten.bmm.default: _matrices,
@@ -145,6 +164,7 @@ DECOMPOSITIONS = {
     aten.baddbmm.default: _with_addend,
     aten._scaled_dot_product_flash_attention_for_cpu.default: _attention,
     aten._scaled_dot_product_flash_attention_for_cpu_backward.default: _attention_backward,
+    aten.native_group_norm.default: _group_norm,
     aten.convolution.default: _convolution,
     aten.convolution_backward.default: _convolution_backward,
 }

@@ -8,11 +8,10 @@ import sys
 
 import pytest
 import torch
+from small_models import MODELS
 from torch import nn
 from torch._dynamo.exc import BackendCompilerFailed
 from torch.nn import functional
-
-from small_models import MODELS
 
 import frit
 from frit import native
@@ -57,7 +56,8 @@ class Filters(nn.Module):
 
 
 class Columns(nn.Module):
-    """Reductions whose lanes or accumulators could follow from the number of rows: of strided rows, across the last dim, and beside those of weights."""
+    """Reductions whose lanes or accumulators could follow from the number of rows: of strided rows, of rows between the dims that are reduced, across the
+    last dim, and beside those of weights."""
 
     def __init__(self):
         super().__init__()
@@ -67,7 +67,8 @@ class Columns(nn.Module):
         tokens = x.unflatten(-1, (20, 3))
         mixed = x.softmax(-1) * self.one.exp().softmax(-1), x.logsumexp(-1) + (self.one * self.one).sum(-1)
         products = (x.unsqueeze(-1) * self.few).sum(1), (x.unsqueeze(1) * self.many).sum(-1), (x.unsqueeze(1) - self.many).square().mean(-1)
-        return *mixed, *products, x[:, ::2].sum(-1), tokens.softmax(1), tokens.mean(1), tokens.var((1, 2)), tokens.transpose(0, 1).sum(0)
+        inner = torch.stack(tokens.unbind(1)).sum((0, 2)), tokens.transpose(0, 1).sum(0)
+        return *mixed, *products, *inner, x[:, ::2].sum(-1), tokens.softmax(1), tokens.mean(1), tokens.var((1, 2))
 
 
 class Norms(nn.Module):
@@ -165,7 +166,7 @@ def test_models(name):
         assert torch.equal(select(alone(x[5:6])), whole[5:6])
 
 
-@pytest.mark.parametrize("name", ["mlp", "tokens", "images", "filters"])
+@pytest.mark.parametrize("name", ["mlp", "tokens", "images", "filters", "norms"])
 def test_the_gradient_of_a_sample_is_its_own(name):
     module, x = made(name)
     weights = list(module.parameters())
@@ -182,6 +183,24 @@ def test_the_gradient_of_a_sample_is_its_own(name):
         torch.compiler.reset()
         compiled = torch.compile(module, backend="frit", dynamic=False, options=MODE)
         assert torch.equal(gradients(compiled, batch)[0], whole[:batch]), batch
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+def test_group_norms_of_any_layout(dtype):
+    images, parameters = torch.randn(6, 8, 4, 5).to(dtype), [torch.randn(8).to(dtype), torch.randn(8).to(dtype)]
+    tolerances = {"rtol": 2e-2, "atol": 5e-2} if dtype == torch.bfloat16 else {}
+
+    def norms(x, *given):
+        return torch.native_group_norm(x, *(given or (None, None)), x.shape[0], x.shape[1], x[0, 0].numel(), 2, 1e-5)
+
+    for x in (images, images.contiguous(memory_format=torch.channels_last), images[:, :, 0, 0].contiguous(), images.unflatten(-1, (5, 1))):
+        for given in ((), parameters, [one.float() for one in parameters]) if dtype == torch.bfloat16 else ((), parameters):
+            compiled, expected = torch.compile(norms, backend="frit", dynamic=True, options=MODE), norms(x, *given)
+            whole = compiled(x, *given)
+            torch.testing.assert_close(whole, expected, **tolerances)
+            assert [one.stride() for one in whole] == [one.stride() for one in expected]
+            assert same(compiled(x[2:3], *given), whole, slice(2, 3))
+            torch.compiler.reset()
 
 
 PROCESS = """
