@@ -31,9 +31,11 @@ std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code, i
 
 /// The report of an artifact as JSON: kernels and calls of its first plan, with the user's source
 /// lines, and the notes of passes on the graph (legalised operators, copies made for strides).
-/// `retries`: the fallbacks that made the graph compile, each with its reason. Deterministic.
+/// `retries`: the fallbacks that made the graph compile, each with its reason. `subgraphs`: the
+/// names and reports of the graphs that control flow calls. Deterministic.
 std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
-                        llvm::ArrayRef<std::pair<std::string, std::string>> retries = {});
+                        llvm::ArrayRef<std::pair<std::string, std::string>> retries = {},
+                        llvm::ArrayRef<std::pair<std::string, std::string>> subgraphs = {});
 
 /// Adds the time of each phase in milliseconds to a report. Times differ between runs, so they are
 /// not part of a file.

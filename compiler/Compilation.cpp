@@ -35,21 +35,22 @@ Attempt Compilation::fromJson(llvm::StringRef json, Archive *ofProgram, llvm::St
   return std::move(attempt);
 }
 
-CompileResult Compilation::fromIr(llvm::StringRef text) {
+Attempt Compilation::fromIr(llvm::StringRef text) {
   time("parse", [&] { module = parseSourceString<ModuleOp>(text, &context); });
   if (!module) {
     setKind(DiagnosticKind::BadInput);
   }
-  return module ? run() : finish();
+  attempt.result = module ? run() : finish();
+  return std::move(attempt);
 }
 
 CompileResult Compilation::run() {
   using Stage = Next (Compilation::*)();
   constexpr Stage kStages[] = {
-      &Compilation::bindArchive,    &Compilation::keepImported, &Compilation::relaxOperators,
-      &Compilation::canonicalize,   &Compilation::searchCache,  &Compilation::fuse,
-      &Compilation::compileTargets, &Compilation::writePlans,   &Compilation::validatePlans,
-      &Compilation::packFile,
+      &Compilation::bindArchive,    &Compilation::keepImported,   &Compilation::takeSubgraphs,
+      &Compilation::relaxOperators, &Compilation::canonicalize,   &Compilation::searchCache,
+      &Compilation::fuse,           &Compilation::compileTargets, &Compilation::compileSubgraphs,
+      &Compilation::writePlans,     &Compilation::validatePlans,  &Compilation::packFile,
   };
   for (Stage stage : kStages) {
     if ((this->*stage)() == Next::End) {
@@ -81,6 +82,11 @@ Compilation::Next Compilation::keepImported() {
     return Next::End;
   }
   return options.stopAfter == "imported" ? print(*module) : Next::Stage;
+}
+
+Compilation::Next Compilation::takeSubgraphs() {
+  subgraphs.take(*module);
+  return Next::Stage;
 }
 
 /// Leaves to ATen the operators at which earlier tries failed.
@@ -142,6 +148,20 @@ Compilation::Next Compilation::compileTargets() {
   return Next::Stage;
 }
 
+/// Comes late, so that a graph from the cache or at which a stage fails costs no other.
+Compilation::Next Compilation::compileSubgraphs() {
+  bool good = true;
+  time("subgraphs", [&] {
+    good = subgraphs.compile(
+        options,
+        [&](llvm::StringRef text, const CompileOptions &asked, const Relaxation &relaxed) {
+          return Compilation(context, asked, relaxed).fromIr(text);
+        },
+        result);
+  });
+  return good ? Next::Stage : Next::End;
+}
+
 Compilation::Next Compilation::writePlans() {
   if (options.failAt == "plan" && relaxation.keptAll.empty()) {
     code.front().module->emitError("the plan fails, as was asked");
@@ -150,6 +170,12 @@ Compilation::Next Compilation::writePlans() {
   time("artifact", [&] { artifact = writeArtifact(std::move(code), options.firstKept, graphs); });
   if (artifact && options.products && options.numerics == "default") {
     markProducts(*artifact);
+  }
+  if (std::string missing = artifact ? subgraphs.addTo(*artifact) : ""; !missing.empty()) {
+    report(DiagnosticKind::BadInput, "graph '" + options.name + "' calls the graph '" + missing +
+                                         "', which its text does not have; compile the imported "
+                                         "form, which has all graphs");
+    return Next::End;
   }
   return artifact ? Next::Stage : Next::End;
 }
@@ -171,8 +197,8 @@ Compilation::Next Compilation::validatePlans() {
 Compilation::Next Compilation::packFile() {
   time("artifact", [&] {
     artifact->weights = std::move(weights.entries);
-    artifact->report =
-        writeReport(*artifact, *outlined[kindOf(targets.front())], relaxation.history);
+    artifact->report = writeReport(*artifact, *outlined[kindOf(targets.front())],
+                                   relaxation.history, subgraphs.reports());
     // The report in a file is the same for every run of the compiler, so it has no times.
     result.report = addPhases(artifact->report, result.phases);
     bool apart = options.weights == "external" && !weights.bytes.empty();

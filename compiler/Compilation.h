@@ -10,6 +10,7 @@
 #include "compiler/Pipeline.h"
 #include "compiler/Retry.h"
 #include "compiler/StageDump.h"
+#include "compiler/Subgraphs.h"
 #include "compiler/TargetCode.h"
 #include "compiler/Weights.h"
 
@@ -30,7 +31,7 @@ public:
   /// passes them. `file` is for error messages.
   Attempt fromJson(llvm::StringRef json, Archive *archive, llvm::StringRef file);
   /// Compiles IR in the imported or the outlined form.
-  CompileResult fromIr(llvm::StringRef text);
+  Attempt fromIr(llvm::StringRef text);
 
 private:
   /// What follows a stage: the next one, or the end, if the result is complete or an error was
@@ -43,9 +44,11 @@ private:
   // The stages in their order.
   Next bindArchive();
   Next keepImported();
+  Next takeSubgraphs();
   Next relaxOperators();
   Next canonicalize();
   Next searchCache();
+  Next compileSubgraphs();
   Next fuse();
   Next compileTargets();
   Next writePlans();
@@ -99,6 +102,8 @@ private:
   Weights weights;
   /// The module until it is outlined for the last kind of target.
   mlir::OwningOpRef<mlir::ModuleOp> module;
+  /// The graphs that control flow calls.
+  Subgraphs subgraphs;
   /// The input has kernels, so it is in the outlined form already.
   bool isOutlined = false;
   std::vector<PlanTarget> targets;

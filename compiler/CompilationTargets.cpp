@@ -67,6 +67,9 @@ Compilation::Next Compilation::checkCalls(ModuleOp form) {
   }
   if (options.fallback == "error") {
     form.walk([&](mlir::frit::AtenOp call) {
+      if (call.getGraphs()) {
+        return;
+      }
       call.emitError() << "'" << call.getOpName()
                        << "' is left to ATen: " << call.getReason().value_or("it has no kernel")
                        << "; allow it with fallback='aten'";
@@ -78,6 +81,9 @@ Compilation::Next Compilation::checkCalls(ModuleOp form) {
 
 void Compilation::countCalls(ModuleOp form) {
   form.walk([&](mlir::frit::AtenOp call) {
+    if (call.getGraphs()) {
+      return;
+    }
     std::string name =
         (call.getOpName() + (call.getReason() ? " (" + *call.getReason() + ")" : "")).str();
     auto known = llvm::find_if(result.calls, [&](const auto &one) { return one.first == name; });

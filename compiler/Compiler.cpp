@@ -36,7 +36,7 @@ CompileResult compile(std::string_view json, const CompileOptions &options) {
 }
 
 CompileResult compileIr(std::string_view text, const CompileOptions &options) {
-  return Compilation(threadContext(), options, {}).fromIr(text);
+  return Compilation(threadContext(), options, {}).fromIr(text).result;
 }
 
 CompileResult compileArchive(const std::string &path, const CompileOptions &options) {

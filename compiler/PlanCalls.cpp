@@ -165,6 +165,14 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   call.reason = op.getReason().value_or("").str();
   call.source = sources.intern(op.getLoc());
 
+  for (Attribute name : op.getGraphs() ? op.getGraphsAttr().getValue() : ArrayRef<Attribute>()) {
+    if (auto digest = dyn_cast<StringAttr>(name)) {
+      call.graphs.push_back(digest.str());
+    } else {
+      return error(*op) << "the graph " << name << " has not been taken out of the module";
+    }
+  }
+
   std::optional<ArrayAttr> names = op.getArgumentNames();
   for (auto [index, argument] : llvm::enumerate(op.getArguments())) {
     auto value = argumentValue(op, argument);

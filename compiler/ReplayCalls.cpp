@@ -463,6 +463,13 @@ LogicalResult PlanReplay::visitAten(AtenOp op) {
       call.overload != (overload == "default" ? StringRef() : overload)) {
     return fail(by, "calls '" + call.name + "'");
   }
+  ArrayRef<Attribute> graphs =
+      op.getGraphs() ? op.getGraphsAttr().getValue() : ArrayRef<Attribute>();
+  if (!llvm::equal(graphs, call.graphs, [](Attribute wanted, const std::string &given) {
+        return cast<StringAttr>(wanted) == given;
+      })) {
+    return fail(by, "calls other graphs");
+  }
   if (call.arguments.size() != op.getArguments().size()) {
     return fail(by, "passes another number of arguments than the graph");
   }

@@ -80,13 +80,17 @@ static std::string operatorName(const format::AtenT &call) {
     return "aten.convolution.default"; // with what follows it; the reason says what
   }
   auto [space, name] = llvm::StringRef(call.name).split("::");
+  if (!call.graphs.empty()) {
+    return (space + "." + name).str();
+  }
   return (space + "." + name + "." + (call.overload.empty() ? "default" : call.overload)).str();
 }
 
 static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artifact,
                        const format::PlanT &plan) {
   for (const auto &step : plan.steps) {
-    if (const auto *call = step->action.AsAten()) {
+    const auto *call = step->action.AsAten();
+    if (call && call->graphs.empty()) {
       json.object([&] {
         json.attribute("op", operatorName(*call));
         json.attribute("reason", call->reason);
@@ -98,6 +102,27 @@ static void writeCalls(llvm::json::OStream &json, const format::ArtifactT &artif
         }
         if (call->own_attention) {
           json.attribute("own_attention", true);
+        }
+      });
+    }
+  }
+}
+
+/// Branches and loops, with the digests of their graphs.
+static void writeControlFlow(llvm::json::OStream &json, const format::ArtifactT &artifact,
+                             const format::PlanT &plan) {
+  for (const auto &step : plan.steps) {
+    const auto *call = step->action.AsAten();
+    if (call && !call->graphs.empty()) {
+      json.object([&] {
+        json.attribute("op", operatorName(*call));
+        json.attributeArray("graphs", [&] {
+          for (const std::string &name : call->graphs) {
+            json.value(name.substr(0, 12));
+          }
+        });
+        if (call->source != kNoRegister) {
+          json.attribute("source", artifact.sources[call->source]);
         }
       });
     }
@@ -282,7 +307,8 @@ static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module,
 }
 
 std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
-                        llvm::ArrayRef<std::pair<std::string, std::string>> retries) {
+                        llvm::ArrayRef<std::pair<std::string, std::string>> retries,
+                        llvm::ArrayRef<std::pair<std::string, std::string>> subgraphs) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   llvm::json::OStream json(stream);
@@ -290,11 +316,17 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attribute("graph", artifact.graph);
     const format::PlanT &plan = *artifact.plans.front();
     json.attributeArray("kernels", [&] { writeKernels(json, artifact, module, plan); });
-    json.attribute("needs_libtorch", llvm::any_of(artifact.plans, [](const auto &one) {
-                     return llvm::any_of(one->steps, [](const auto &step) {
-                       return step->action.AsAten() != nullptr;
-                     });
-                   }));
+    json.attribute("needs_libtorch",
+                   llvm::any_of(artifact.plans,
+                                [](const auto &one) {
+                                  return llvm::any_of(one->steps, [](const auto &step) {
+                                    const auto *call = step->action.AsAten();
+                                    return call && call->graphs.empty();
+                                  });
+                                }) ||
+                       llvm::any_of(subgraphs, [](const auto &one) {
+                         return llvm::StringRef(one.second).contains(R"("needs_libtorch":true)");
+                       }));
     json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized",
                          [&] { writeCounts(json, module, mlir::frit::kLegalizedAttr); });
@@ -327,6 +359,17 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attribute("steps", int64_t(plan.steps.size()));
     json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
     json.attributeArray("order", [&] { writeSteps(json, plan); });
+    json.attributeArray("control_flow", [&] { writeControlFlow(json, artifact, plan); });
+    json.attributeArray("subgraphs", [&] {
+      for (const auto &[name, report] : subgraphs) {
+        json.object([&] {
+          json.attribute("name", name);
+          json.attributeBegin("report");
+          json.rawValue(report);
+          json.attributeEnd();
+        });
+      }
+    });
   });
   return text;
 }

@@ -252,6 +252,9 @@ bool SchemaReader::argumentBody(StringRef tag, Argument &out) {
   if (tag == "as_optional_tensor") {
     return optionalTensor(out);
   }
+  if (tag == "as_arguments") { // frit's own: values of several kinds
+    return list(out, [this](Argument &element) { return argument(element); });
+  }
   if (tag == "as_optional_tensors") {
     return list(out, [this](Argument &element) { return optionalTensor(element); });
   }

@@ -172,6 +172,7 @@ private:
 
   // Higher-order operators (ImportHigherOrder.cpp)
   LogicalResult importHigherOrder(const Node &node, StringRef name);
+  LogicalResult importControlFlow(const Node &node, StringRef name);
   LogicalResult importCall(const Node &node, size_t graphAt, size_t firstOperand);
   // ImportAutoFunctionalized.cpp
   class AutoFunctionalized;

@@ -1,6 +1,6 @@
 // Operators that take graphs or operators. Calls of graphs become frit.call; functionalised
-// mutation becomes a plain call whose extra results are the mutated operands; the rest cannot run
-// without Python and is an error.
+// mutation becomes a plain call whose extra results are the mutated operands; branches and loops
+// become calls with graphs; the rest cannot run without Python and is an error.
 #include "import/GraphImporter.h"
 #include "ir/FritAttributes.h"
 
@@ -27,10 +27,58 @@ LogicalResult GraphImporter::importHigherOrder(const Node &node, StringRef name)
   if (name == "auto_functionalized_v2" || name == "auto_functionalized") {
     return importAutoFunctionalized(node, name.ends_with("_v2"));
   }
+  if (name == "cond" || name == "while_loop" || name == "scan" || name == "map_impl") {
+    return importControlFlow(node, name);
+  }
   return fail(
       ErrorKind::Unsupported,
       "the higher-order operator '" + name +
           "' needs Python to run: compile the program with torch.compile, or export it without it");
+}
+
+/// Branches and loops become calls of `higher_order.NAME`. Its arguments are those of torch's
+/// operator without the graphs: cond (predicate, operands), while_loop (carried, others), scan
+/// (carried, scanned, others). The runtime runs the graphs (runtime/plan/ControlFlow.h).
+LogicalResult GraphImporter::importControlFlow(const Node &node, StringRef name) {
+  CallArguments call;
+  SmallVector<Attribute> graphs;
+  if (name == "map_impl") { // a scan that carries nothing
+    name = "scan";
+    call.arguments.push_back(builder.getArrayAttr({}));
+    call.names.push_back(builder.getStringAttr(""));
+  }
+  for (const NamedArgument &input : node.inputs) {
+    if (input.value.kind == Argument::Kind::Graph) {
+      auto graph = program.subgraph(input.value, here());
+      if (failed(graph)) {
+        return failure();
+      }
+      graphs.push_back(FlatSymbolRefAttr::get(graph->getSymNameAttr()));
+      continue;
+    }
+    auto attr = argument(input.value, nullptr, call);
+    if (failed(attr)) {
+      return failure();
+    }
+    call.arguments.push_back(*attr);
+    call.names.push_back(builder.getStringAttr(""));
+  }
+  if (graphs.size() != (name == "scan" ? 1 : 2) ||
+      call.arguments.size() != (name == "scan" ? 3 : 2)) {
+    return fail(ErrorKind::Semantic, "'" + name + "' has " + Twine(graphs.size()) + " graphs and " +
+                                         Twine(call.arguments.size()) + " other arguments");
+  }
+  SmallVector<CallResult> results;
+  SmallVector<int64_t> lists;
+  if (failed(addResults(node.outputs, results, lists))) {
+    return failure();
+  }
+  AtenOp op = emitCall(("higher_order." + name).str(), call, results);
+  op.setGraphsAttr(builder.getArrayAttr(graphs));
+  if (llvm::any_of(lists, [](int64_t length) { return length >= 0; })) {
+    op.setResultLists(lists);
+  }
+  return defineResults(results, op.getResults());
 }
 
 LogicalResult GraphImporter::importCall(const Node &node, size_t graphAt, size_t firstOperand) {

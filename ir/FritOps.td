@@ -130,6 +130,10 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
     must not lie in an argument's storage and must begin at the traced offset. `padded`: operands
     and result are padded to buckets.
 
+    A control-flow operator (`higher_order.cond`, `while_loop` or `scan`) has its `graphs`: symbols of
+    the module or, once these have become modules of their own, the digests of their texts. Each is
+    compiled to a file of its own inside of the artifact.
+
     An operator that writes to arguments in a functional graph names them in
     `mutated_operands`: the last results, one each, are these operands after
     the call. As values, the operands are unchanged, so the caller passes
@@ -152,6 +156,7 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
                        OptionalAttr<DenseI64ArrayAttr>:$mutated_operands,
                        OptionalAttr<DenseI64ArrayAttr>:$result_lists,
                        OptionalAttr<TypedArrayAttrBase<AnyAttrOf<[StrAttr, UnitAttr]>, "devices">>:$devices,
+                       OptionalAttr<TypedArrayAttrBase<AnyAttrOf<[FlatSymbolRefAttr, StrAttr]>, "graphs">>:$graphs,
                        UnitAttr:$placed, UnitAttr:$padded);
   let results = (outs Variadic<Frit_Value>:$results);
   let assemblyFormat = [{
@@ -164,7 +169,7 @@ def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInte
       "::mlir::ArrayAttr":$resultStorage, "::mlir::StringAttr":$reason), [{
     build($_builder, $_state, results, opName, operands, arguments, argumentNames, operandDtypes,
           resultDtypes, operandLayouts, resultLayouts, resultStorage, reason, /*mutated_operands=*/{},
-          /*result_lists=*/{}, /*devices=*/{});
+          /*result_lists=*/{}, /*devices=*/{}, /*graphs=*/{});
   }]>];
   let hasVerifier = 1;
 }

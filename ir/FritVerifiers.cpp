@@ -138,6 +138,11 @@ LogicalResult AtenOp::verify() {
       }
     }
   }
+  if (bool isControlFlow = getOpName().starts_with("higher_order.");
+      isControlFlow != getGraphs().has_value()) {
+    return emitOpError(isControlFlow ? "is control flow without graphs"
+                                     : "has graphs, but only control flow calls some");
+  }
   if (auto mutated = getMutatedOperands()) {
     if (mutated->size() > getNumResults()) {
       return emitOpError("mutates ")

@@ -192,6 +192,20 @@ std::string weightsFileName(std::span<const uint8_t> digest) {
   return name + ".weights";
 }
 
+Result<std::shared_ptr<const Artifact>> Artifact::subgraph(std::string_view name) const {
+  for (uint32_t at = 0; body->subgraphs() && at < body->subgraphs()->size(); ++at) {
+    const format::Subgraph &one = *body->subgraphs()->Get(at);
+    if (one.name()->string_view() == name) {
+      auto made = fromBytes({one.bytes()->data(), one.bytes()->size()});
+      if (made.isOk()) {
+        std::const_pointer_cast<Artifact>(*made)->distrust = distrust;
+      }
+      return made;
+    }
+  }
+  return refuse("it has no graph '" + std::string(name) + "', which a step calls");
+}
+
 Result<std::shared_ptr<const Artifact>> Artifact::fromBytes(std::span<const uint8_t> bytes) {
   std::shared_ptr<Artifact> artifact(new Artifact());
   FRIT_RETURN_IF_ERROR(artifact->attach(bytes));

@@ -90,6 +90,8 @@ public:
   const format::Plan *plan(format::Target target) const;
   std::string_view graphName() const;
   std::string_view report() const;
+  /// The graph of this name that control flow calls, checked anew. As trusted as this artifact.
+  Result<std::shared_ptr<const Artifact>> subgraph(std::string_view name) const;
 
   std::span<const uint8_t> weights() const { return weightBytes; }
   /// Bytes of the body. Decoding it needs no more memory than a few times as much.

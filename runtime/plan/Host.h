@@ -80,6 +80,8 @@ struct Counters {
       sizeEvaluations{0};
   /// Written arguments that were replaced by a copy because they share memory with others.
   std::atomic<uint64_t> overlapCopies{0};
+  /// Arguments of a graph of control flow that were copied to the strides it was compiled for.
+  std::atomic<uint64_t> restridedArguments{0};
   /// Tensors with lazy bits that were copied for a kernel.
   std::atomic<uint64_t> lazyCopies{0};
   /// Elements that pads in front of library calls wrote, and how many of them are logical.

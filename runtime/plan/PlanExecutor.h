@@ -141,6 +141,9 @@ public:
   std::span<const std::pair<uint32_t, TensorSlot>> constants() const { return constantSlots; }
   /// The GPU of its constants; -1 if none is on a GPU.
   int32_t constantGpu() const { return gpuOfConstants; }
+  /// From now on arguments of the right sizes are copied to the strides that the graph was compiled
+  /// for, instead of being refused.
+  void copyArguments() { copiesArguments = true; }
   size_t inputCount() const { return inputSpecs.size(); }
   /// Whether the plan writes to an input, a tensor.
   bool writesInput(size_t number) const {
@@ -193,6 +196,7 @@ private:
   std::optional<int64_t> sizeOf(const SymbolSpec &symbol, std::span<const InputValue> inputs) const;
   void warnAboutMiss(const BucketSpec &bucket, int64_t size);
   Status checkTensor(size_t number, const RunState &state) const;
+  Status restride(RunState &state, size_t number);
   // PlanGuards.cpp: assumptions of the whole graph.
   Status checkSizes(const RunState &state) const;
   Status checkAddresses(const RunState &state) const;
@@ -250,6 +254,7 @@ private:
   std::vector<BucketSpec> bucketSpecs;
   std::unique_ptr<BucketCounters[]> bucketCounts;
   std::atomic<bool> warned{false};
+  bool copiesArguments = false;
   std::vector<OutputSpec> outputSpecs;
   std::vector<std::pair<uint32_t, TensorSlot>> constantSlots;
   int32_t gpuOfConstants = -1;

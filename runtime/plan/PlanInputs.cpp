@@ -55,7 +55,12 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
   for (size_t number = 0; number < inputs.size(); ++number) {
     const InputSpec &spec = inputSpecs[number];
     if (spec.kind == InputKind::Tensor) {
-      FRIT_RETURN_IF_ERROR(checkTensor(number, state));
+      Status fits = checkTensor(number, state);
+      if (!fits.isOk() && copiesArguments) {
+        FRIT_RETURN_IF_ERROR(restride(state, number));
+        fits = checkTensor(number, state);
+      }
+      FRIT_RETURN_IF_ERROR(fits);
     } else if (spec.expected != kNoRegister && state.ints[spec.expected] != state.ints[spec.reg]) {
       return badInput(number, "it is " + std::to_string(state.ints[spec.reg]) +
                                   ", the sizes of this call require " +
@@ -226,6 +231,28 @@ Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
                                 ", compiled for " + std::to_string(state.ints[spec.offset]));
   }
   return Status::ok();
+}
+
+/// Copies an argument to the strides and the offset that the graph was compiled for, if it has the
+/// right sizes.
+Status PlanExecutor::restride(RunState &state, size_t number) {
+  const InputSpec &spec = inputSpecs[number];
+  TensorView &view = state.views[number];
+  TensorShape shape = shapeOf(state, spec.reg);
+  if (!std::equal(shape.sizes.begin(), shape.sizes.end(), view.sizes)) {
+    return Status::ok();
+  }
+  shape.offset = spec.offset == kNoRegister ? 0 : state.ints[spec.offset];
+  TensorSlot copy;
+  FRIT_RETURN_IF_ERROR(host.allocateTensor(shape, copy));
+  copy.owner = TensorSlot::Owner::Handle;
+  TensorSlot &slot = state.tensors[spec.reg];
+  Status status = host.copyInto(copy, slot);
+  host.releaseTensor(slot.handle);
+  slot = copy;
+  view = host.viewOf(copy.handle);
+  counts.restridedArguments.fetch_add(1, std::memory_order_relaxed);
+  return status;
 }
 
 Status PlanExecutor::prepareArena(RunState &state) {

@@ -118,6 +118,13 @@ Status CudaDevice::move(void *to, const void *from, uint64_t bytes) const {
 Result<std::unique_ptr<CudaHost>> CudaHost::create(const DecodedPlan &plan,
                                                    std::shared_ptr<CudaDevice> device) {
   FRIT_RETURN_IF_ERROR(refuseCalls(plan));
+  if (!plan.atenCalls.empty()) {
+    return Status::error(ErrorKind::Unsupported,
+                         "graph '" + std::string(plan.artifact->graphName()) +
+                             "' branches or loops by a value, which on a GPU needs libtorch: run "
+                             "it with frit-run-torch, in Python (frit.load) or in C++ with "
+                             "frit::torch");
+  }
   return std::unique_ptr<CudaHost>(new CudaHost(std::move(device)));
 }
 

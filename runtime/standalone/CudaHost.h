@@ -82,7 +82,7 @@ protected:
 
 private:
   explicit CudaHost(std::shared_ptr<CudaDevice> device)
-      : StandaloneHost(1), device(std::move(device)) {}
+      : StandaloneHost(std::make_shared<ThreadPool>(1)), device(std::move(device)) {}
 
   std::shared_ptr<CudaDevice> device;
 };

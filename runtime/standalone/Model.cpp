@@ -16,6 +16,59 @@ namespace frit {
 
 namespace {
 
+/// A graph of control flow. Its host has the threads of the model's.
+class StandaloneSubgraph : public Subgraph {
+public:
+  static Result<std::unique_ptr<Subgraph>> load(std::shared_ptr<const Artifact> artifact,
+                                                format::Target target,
+                                                const StandaloneHost &outer) {
+    const format::Plan *source = artifact->plan(target);
+    if (!source) {
+      return Status::error(ErrorKind::BadArtifact,
+                           "graph '" + std::string(artifact->graphName()) +
+                               "' has no plan for the target; compile the artifact again");
+    }
+    auto decoded = DecodedPlan::decode(artifact, *source);
+    FRIT_RETURN_IF_ERROR(decoded.status());
+    auto made = std::make_unique<StandaloneSubgraph>();
+    made->decoded = *decoded;
+    auto host = outer.createForSubgraph(**decoded);
+    FRIT_RETURN_IF_ERROR(host.status());
+    made->host = std::move(*host);
+    auto take = [&](auto backend) {
+      if (backend.isOk()) {
+        made->backend = std::move(*backend);
+      }
+      return backend.status();
+    };
+    FRIT_RETURN_IF_ERROR(target == format::Target::Simt ? take(SimtBackend::create(*decoded))
+                                                        : take(CpuBackend::create(**decoded)));
+    FRIT_RETURN_IF_ERROR(prepare(**decoded, *made->host, target));
+    made->executor = std::make_unique<PlanExecutor>(*decoded, *made->host, *made->backend);
+    made->executor->copyArguments();
+    FRIT_RETURN_IF_ERROR(made->host->bindWeights(**decoded, *made->executor));
+    return std::unique_ptr<Subgraph>(std::move(made));
+  }
+
+  /// Loads the graphs of a plan's control flow.
+  static Status prepare(const DecodedPlan &plan, StandaloneHost &host, format::Target target) {
+    return host.prepareControlFlow(plan, [&](std::shared_ptr<const Artifact> graph) {
+      return load(std::move(graph), target, host);
+    });
+  }
+
+  const DecodedPlan &plan() const override { return *decoded; }
+  Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs) override {
+    return executor->run(inputs, outputs);
+  }
+
+private:
+  std::shared_ptr<const DecodedPlan> decoded;
+  std::unique_ptr<StandaloneHost> host;
+  std::unique_ptr<KernelBackend> backend;
+  std::unique_ptr<PlanExecutor> executor;
+};
+
 /// An argument that was copied to the GPU for a call.
 struct Brought {
   HostTensor *onGpu;
@@ -277,6 +330,7 @@ Result<Model> Model::load(const std::string &path, const LoadOptions &options,
     FRIT_RETURN_IF_ERROR(takeHost(StandaloneHost::create(*state->plan, options.threads)));
     FRIT_RETURN_IF_ERROR(simt ? takeBackend(SimtBackend::create(state->plan))
                               : takeBackend(CpuBackend::create(*state->plan)));
+    FRIT_RETURN_IF_ERROR(StandaloneSubgraph::prepare(*state->plan, *state->host, plan->target()));
   }
   state->executor = std::make_unique<PlanExecutor>(state->plan, *state->host, *state->backend);
   FRIT_RETURN_IF_ERROR(bind(*state->plan, *state->host, *state->executor, weights));

@@ -38,6 +38,9 @@ void setSlot(TensorSlot &slot, HostTensor *tensor) {
 static std::string callsOf(const DecodedPlan &plan) {
   std::vector<std::pair<std::string, unsigned>> counts;
   for (const format::Aten *call : plan.atenCalls) {
+    if (ControlFlow::isControlFlow(*call)) {
+      continue;
+    }
     std::string name =
         call->name()->str() +
         (call->reason() && call->reason()->size() ? " (" + call->reason()->str() + ")" : "");
@@ -61,7 +64,7 @@ static std::string callsOf(const DecodedPlan &plan) {
 }
 
 Status StandaloneHost::refuseCalls(const DecodedPlan &plan) {
-  if (!plan.atenCalls.empty()) {
+  if (ControlFlow::callsOperators(plan)) {
     return Status::error(
         ErrorKind::Unsupported,
         "graph '" + std::string(plan.artifact->graphName()) + "' calls " + callsOf(plan) +
@@ -74,7 +77,22 @@ Status StandaloneHost::refuseCalls(const DecodedPlan &plan) {
 Result<std::unique_ptr<StandaloneHost>> StandaloneHost::create(const DecodedPlan &plan,
                                                                unsigned threads) {
   FRIT_RETURN_IF_ERROR(refuseCalls(plan));
-  return std::unique_ptr<StandaloneHost>(new StandaloneHost(threads));
+  return std::unique_ptr<StandaloneHost>(new StandaloneHost(std::make_shared<ThreadPool>(threads)));
+}
+
+Result<std::unique_ptr<StandaloneHost>>
+StandaloneHost::createForSubgraph(const DecodedPlan &plan) const {
+  FRIT_RETURN_IF_ERROR(refuseCalls(plan));
+  return std::unique_ptr<StandaloneHost>(new StandaloneHost(pool));
+}
+
+Status StandaloneHost::prepareControlFlow(const DecodedPlan &plan, const LoadSubgraph &load) {
+  for (const format::Aten *call : plan.atenCalls) {
+    auto control = ControlFlow::prepare(plan, *call, load);
+    FRIT_RETURN_IF_ERROR(control.status());
+    controls.push_back(std::move(*control));
+  }
+  return Status::ok();
 }
 
 void *StandaloneHost::allocateRaw(format::Device, uint64_t bytes) {
@@ -311,13 +329,12 @@ Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &execut
   return Status::ok();
 }
 
-Status StandaloneHost::callAten(uint32_t, RunState &) {
-  return Status::error(ErrorKind::Unsupported,
-                       "operators need libtorch; use frit-run-torch, frit.load or frit::torch");
+Status StandaloneHost::callAten(uint32_t number, RunState &state) {
+  return controls[number].run(*this, state); // create() refuses all other calls
 }
 
 void StandaloneHost::parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) {
-  pool.run(units, grain, body, argument);
+  pool->run(units, grain, body, argument);
 }
 
 } // namespace frit

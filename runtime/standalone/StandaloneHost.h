@@ -4,7 +4,7 @@
 #pragma once
 
 #include "runtime/cpu/ThreadPool.h"
-#include "runtime/plan/PlanExecutor.h"
+#include "runtime/plan/ControlFlow.h"
 
 #include <map>
 #include <memory>
@@ -31,6 +31,10 @@ public:
   /// Fails for plans with ATen calls.
   static Result<std::unique_ptr<StandaloneHost>> create(const DecodedPlan &plan,
                                                         unsigned threads = 0);
+  /// A host for a graph of control flow, on the threads of this one.
+  Result<std::unique_ptr<StandaloneHost>> createForSubgraph(const DecodedPlan &plan) const;
+  /// Loads the graphs of the plan's control flow.
+  Status prepareControlFlow(const DecodedPlan &plan, const LoadSubgraph &load);
 
   /// Binds the artifact's weights to the executor's constants. They are not copied, and keep the
   /// artifact alive. Weights of the caller are found by name in `given`, which keeps its
@@ -55,7 +59,7 @@ public:
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;
 
 protected:
-  explicit StandaloneHost(unsigned threads) : pool(threads) {}
+  explicit StandaloneHost(std::shared_ptr<ThreadPool> pool) : pool(std::move(pool)) {}
   /// An error if the plan calls operators of ATen.
   static Status refuseCalls(const DecodedPlan &plan);
   /// Wraps memory from allocateRaw in a storage.
@@ -67,7 +71,9 @@ private:
   Status bindPlaced(PlanExecutor &executor, uint32_t number, HostTensor *tensor,
                     format::Device device);
 
-  ThreadPool pool;
+  std::shared_ptr<ThreadPool> pool;
+  /// By number of the call.
+  std::vector<ControlFlow> controls;
 };
 
 /// Copies elements of one dtype between strided tensors of one shape.

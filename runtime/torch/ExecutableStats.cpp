@@ -24,6 +24,7 @@ public:
     sum("calls", counters.calls);
     sum("kernel_launches", counters.kernelLaunches);
     sum("aten_calls", counters.atenCalls);
+    fields["subgraph_calls"] += 0;
     fields["own_products"] += 0;
     fields["own_attention"] += 0;
     fields["own_convolutions"] += 0;
@@ -32,6 +33,7 @@ public:
     most("peak_bytes", counters.peakBytes);
     most("temporary_bytes", counters.temporaryBytes);
     sum("overlap_copies", counters.overlapCopies);
+    sum("restrided_arguments", counters.restridedArguments);
     sum("lazy_copies", counters.lazyCopies);
     sum("padded_elements", counters.paddedElements);
     sum("logical_elements", counters.logicalElements);
@@ -69,6 +71,14 @@ public:
     fields["specialized_kernels"] = kernels;
     fields["specialized_calls"] = calls;
     fields["specialize_failures"] = specialized.failed();
+  }
+
+  /// Adds what a graph of control flow did in the calls.
+  void addSubgraph(const TorchExecutable &one) {
+    uint64_t calls = fields["calls"];
+    add(one);
+    fields["subgraph_calls"] += fields["calls"] - calls;
+    fields["calls"] = calls;
   }
 
   std::string json() const {
@@ -126,7 +136,11 @@ private:
   }
 
   void addCalls(const TorchExecutable &one) {
-    for (const AtenCall &call : one.host->atenCalls()) {
+    for (const TorchHost::Call &prepared : one.host->preparedCalls()) {
+      if (!std::holds_alternative<AtenCall>(prepared)) {
+        continue;
+      }
+      const auto &call = std::get<AtenCall>(prepared);
       // The name as torch writes it in a graph: "aten.mm.default".
       std::string name = call.name();
       if (size_t colons = name.find("::"); colons != std::string::npos) {
@@ -174,6 +188,7 @@ private:
 std::string TorchExecutable::stats() const {
   ExecutableSums sums;
   sums.add(*this);
+  forEachSubgraph([&](const TorchExecutable &one) { sums.addSubgraph(one); });
   if (specialized) {
     sums.addSpecialized(*specialized);
   }

@@ -23,6 +23,23 @@
 
 namespace frit {
 
+/// A graph of control flow as an executable of its own.
+class TorchSubgraph : public Subgraph {
+public:
+  explicit TorchSubgraph(std::unique_ptr<TorchExecutable> executable)
+      : executable(std::move(executable)) {
+    this->executable->executor->copyArguments();
+  }
+  const DecodedPlan &plan() const override { return executable->decodedPlan(); }
+  Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs) override {
+    return executable->runOnce(inputs, outputs);
+  }
+  const TorchExecutable &getExecutable() const { return *executable; }
+
+private:
+  std::unique_ptr<TorchExecutable> executable;
+};
+
 Result<std::unique_ptr<TorchExecutable>>
 TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
                       std::span<const at::TensorBase> constants, bool poison,
@@ -31,7 +48,13 @@ TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
   executable->artifact = std::move(artifact);
   executable->spanName = "frit::" + std::string(executable->graphName());
   FRIT_RETURN_IF_ERROR(executable->chooseBackend());
-  auto host = TorchHost::create(*executable->plan);
+  auto loadSubgraph =
+      [poison](std::shared_ptr<const Artifact> graph) -> Result<std::unique_ptr<Subgraph>> {
+    auto loaded = load(std::move(graph), {}, poison);
+    FRIT_RETURN_IF_ERROR(loaded.status());
+    return std::unique_ptr<Subgraph>(std::make_unique<TorchSubgraph>(std::move(*loaded)));
+  };
+  auto host = TorchHost::create(*executable->plan, loadSubgraph);
   if (!host.isOk()) {
     return host.status();
   }
@@ -273,13 +296,31 @@ Status TorchExecutable::runPoisoned(std::span<InputValue> inputs, std::span<Outp
 }
 
 void TorchExecutable::run(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
-  if (Status status = tryRun(inputs, outputs); !status.isOk()) {
-    for (InputValue &input : inputs) {
-      if (input.handle) {
-        host->releaseTensor(std::exchange(input.handle, nullptr));
+  if (Status status = runOnce(inputs, outputs); !status.isOk()) {
+    throwStatus(status);
+  }
+}
+
+Status TorchExecutable::runOnce(std::span<InputValue> inputs, std::span<OutputValue> outputs) {
+  Status status = tryRun(inputs, outputs);
+  for (InputValue &input : inputs) {
+    if (!status.isOk() && input.handle) {
+      host->releaseTensor(std::exchange(input.handle, nullptr));
+    }
+  }
+  return status;
+}
+
+void TorchExecutable::forEachSubgraph(
+    const std::function<void(const TorchExecutable &)> &visit) const {
+  for (const TorchHost::Call &call : host->preparedCalls()) {
+    if (const auto *control = std::get_if<ControlFlow>(&call)) {
+      for (const std::unique_ptr<Subgraph> &graph : control->subgraphs()) {
+        const TorchExecutable &one = static_cast<TorchSubgraph &>(*graph).getExecutable();
+        visit(one);
+        one.forEachSubgraph(visit);
       }
     }
-    throwStatus(status);
   }
 }
 

@@ -12,6 +12,7 @@
 #include <ATen/core/TensorBase.h>
 
 #include <atomic>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -44,6 +45,12 @@ public:
   /// The same, but returns the reason if the arguments do not fit the compiled graph; nothing has
   /// happened then, and the caller owns the handles again.
   Status tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs);
+
+  /// Runs a call and returns what is wrong; the arguments are taken, whatever the outcome.
+  Status runOnce(std::span<InputValue> inputs, std::span<OutputValue> outputs);
+  const DecodedPlan &decodedPlan() const { return *plan; }
+  /// Visits the graphs of control flow, and theirs.
+  void forEachSubgraph(const std::function<void(const TorchExecutable &)> &visit) const;
 
   size_t inputCount() const { return executor->inputCount(); }
   size_t outputCount() const { return executor->outputCount(); }
@@ -82,6 +89,7 @@ public:
 private:
   TorchExecutable() = default;
   friend class ExecutableSums;
+  friend class TorchSubgraph;
   Status chooseBackend();
   Status bindConstants(std::span<const at::TensorBase> constants,
                        const std::map<std::string, at::TensorBase> &weights);

@@ -76,15 +76,24 @@ GraphPool &graphPoolOfProcess() {
   return pool;
 }
 
-Result<std::unique_ptr<TorchHost>> TorchHost::create(const DecodedPlan &plan) {
+Result<std::unique_ptr<TorchHost>> TorchHost::create(const DecodedPlan &plan,
+                                                     const LoadSubgraph &load) {
   std::unique_ptr<TorchHost> host(new TorchHost(plan));
   host->calls.reserve(plan.atenCalls.size());
   for (const format::Aten *source : plan.atenCalls) {
+    if (ControlFlow::isControlFlow(*source)) {
+      Result<ControlFlow> control = ControlFlow::prepare(plan, *source, load);
+      if (!control.isOk()) {
+        return control.status();
+      }
+      host->calls.emplace_back(std::move(*control));
+      continue;
+    }
     Result<AtenCall> call = AtenCall::prepare(plan, *source);
     if (!call.isOk()) {
       return call.status();
     }
-    host->calls.push_back(std::move(*call));
+    host->calls.emplace_back(std::move(*call));
   }
   return host;
 }
@@ -336,12 +345,27 @@ Status TorchHost::wrapScalar(format::Dtype dtype, int64_t integer, double real, 
 
 Status TorchHost::callAten(uint32_t number, RunState &state) {
   try {
-    return calls[number].run(plan, state);
+    if (const auto *control = std::get_if<ControlFlow>(&calls[number])) {
+      return control->run(*this, state);
+    }
+    return std::get<AtenCall>(calls[number]).run(plan, state);
   } catch (const AtenCall::Disagreement &error) {
     return Status::error(ErrorKind::Disagreement, error.what());
   } catch (...) {
     return keepException();
   }
+}
+
+CallTraits TorchHost::traitsOf(uint32_t number) const {
+  if (const auto *call = std::get_if<AtenCall>(&calls[number])) {
+    return call->traits();
+  }
+  // Its graphs may call any operator.
+  CallTraits traits;
+  traits.uncapturable =
+      "it branches or loops by a value (" + plan.atenCalls[number]->name()->str() + ")";
+  traits.isRandom = traits.isUnproven = true;
+  return traits;
 }
 
 namespace {

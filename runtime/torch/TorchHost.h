@@ -4,11 +4,12 @@
 
 #pragma once
 
-#include "runtime/plan/PlanExecutor.h"
+#include "runtime/plan/ControlFlow.h"
 #include "runtime/torch/AtenCall.h"
 
 #include <exception>
 #include <mutex>
+#include <variant>
 
 namespace frit {
 
@@ -17,8 +18,9 @@ class GraphPool;
 class TorchHost : public TensorHost {
 public:
   /// Looks up all operators that the plan calls, so that an unknown one is an error here and not in
-  /// the middle of a call.
-  static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan);
+  /// the middle of a call. `load` loads the graphs of control flow.
+  static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan,
+                                                   const LoadSubgraph &load);
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;
@@ -38,7 +40,7 @@ public:
   Status readItem(const TensorSlot &tensor, int64_t *integer, double *real) override;
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
   Status callAten(uint32_t number, RunState &state) override;
-  CallTraits traitsOf(uint32_t number) const override { return calls[number].traits(); }
+  CallTraits traitsOf(uint32_t number) const override;
   std::shared_ptr<SavedRandom> saveRandom(int32_t gpu) override;
   void restoreRandom(const SavedRandom &saved) override;
   void note(const std::string &message) override;
@@ -48,7 +50,8 @@ public:
   bool releaseCachedMemory() override;
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;
 
-  const std::vector<AtenCall> &atenCalls() const { return calls; }
+  using Call = std::variant<AtenCall, ControlFlow>;
+  const std::vector<Call> &preparedCalls() const { return calls; }
   bool hasNotes() const { return anyNotes.load(std::memory_order_relaxed); }
   std::vector<std::string> takeNotes();
 
@@ -56,7 +59,7 @@ private:
   explicit TorchHost(const DecodedPlan &plan) : plan(plan) {}
 
   const DecodedPlan &plan;
-  std::vector<AtenCall> calls;
+  std::vector<Call> calls;
   std::mutex noteLock;
   std::vector<std::string> notes;
   std::atomic<bool> anyNotes{false};

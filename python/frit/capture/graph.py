@@ -154,6 +154,11 @@ class _GraphWriter(HigherOrderWriter):
 
     def graph(self):
         """Write every node and return the schema's Graph."""
+        self.write_nodes()
+        return self.graph_text([_tensor_text(name) for name, _ in self.constants] + self.inputs)
+
+    def write_nodes(self):
+        """Write every node."""
         for node in self.gm.graph.nodes:
             try:
                 self._node(node)
@@ -163,9 +168,11 @@ class _GraphWriter(HigherOrderWriter):
                 raise self._error(node, str(reason)) from None
             except Exception as error:
                 raise self._error(node, f"{type(error).__name__}: {error}") from error
-        constant_inputs = [f'{{"as_tensor":{{"name":{name}}}}}' for name, _ in self.constants]
+
+    def graph_text(self, inputs):
+        """The schema's Graph, with these inputs, after write_nodes()."""
         return (
-            f'{{"inputs":[{",".join(constant_inputs + self.inputs)}],'
+            f'{{"inputs":[{",".join(inputs)}],'
             f'"outputs":[{",".join(self.outputs)}],'
             f'"nodes":[{",".join(self.nodes)}],'
             f'"tensor_values":{{{",".join(self.tensors)}}},'
@@ -347,7 +354,7 @@ class _GraphWriter(HigherOrderWriter):
         quoted = _string(name)
         if isinstance(value, torch.Tensor):
             self.tensors.append(f"{quoted}:{self._tensor_meta(value, node)}")
-            text, kind = f'{{"as_tensor":{{"name":{quoted}}}}}', "t"
+            text, kind = _tensor_text(quoted), "t"
         elif value is None:
             text, kind = '{"as_none":true}', "literal"
         else:
@@ -481,6 +488,10 @@ class _GraphWriter(HigherOrderWriter):
                 kinds.add(kind)
                 items.append(_item_text(value, kind))
         return _list_text(kinds, items, values)
+
+
+def _tensor_text(quoted):
+    return f'{{"as_tensor":{{"name":{quoted}}}}}'
 
 
 def _dtype_code(dtype):

@@ -24,6 +24,10 @@ class HigherOrderWriter:
             "auto_functionalized": self.schemaless_call,
             "auto_functionalized_v2": self.schemaless_call,
             "with_effects": self.effects_call,
+            "cond": self.control_flow_call,
+            "while_loop": self.control_flow_call,
+            "scan": self.control_flow_call,
+            "map_impl": self.control_flow_call,
         }
         return known.get(getattr(target, "__name__", ""), _no_text)
 
@@ -31,17 +35,62 @@ class HigherOrderWriter:
         """Writes invoke_subgraph: the graph itself is an argument, written once per call."""
         inputs = []
         for value in node.args:
-            if isinstance(value, torch.fx.Node) and value.op == "get_attr":
-                inner = type(self)(getattr(self.gm, value.target), self.sizes)
-                graph = inner.graph()
-                if inner.constants or inner.callbacks or inner.opaque_inputs:
-                    raise Inexpressible("its graph has constants or Python steps")
-                self.devices.update(inner.devices)
-                text = f'{{"as_graph":{{"name":{self.quoted(value.target)},"graph":{graph}}}}}'
+            text = self._graph(value) if self._is_graph(value) else self._argument(node, value, None)
+            inputs.append(f'{{"name":"","arg":{text},"kind":1}}')
+        self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
+
+    def control_flow_call(self, node):
+        """Writes a branch or a loop, with its graphs. Lists of operands may have values of several kinds, for which the schema has no tag. The
+        constants of its graphs become operands, the last ones."""
+        inner = {value: type(self)(self.attribute(value), self.sizes) for value in node.args if self._is_graph(value)}
+        constants = []
+        for value, writer in inner.items():
+            writer.write_nodes()
+            if writer.callbacks or writer.opaque_inputs:
+                raise Inexpressible("its graph has Python steps")
+            paths = (f"{value.target}.{path}" for path in writer.constant_names)
+            constants += [(value, path, name, tensor) for path, (name, tensor) in zip(paths, writer.constants, strict=True)]
+        inputs = []
+        for value in node.args:
+            if isinstance(value, torch.fx.Node) and value in inner:
+                text = self._graph_with(value, inner[value], constants)
+            elif isinstance(value, (list, tuple)):
+                items = [self._argument(node, one, None) for one in value]
+                if value is node.args[-1]:
+                    items += [self._constant(f"{node.name}_constant_{number}", path, tensor) for number, (_, path, _, tensor) in enumerate(constants)]
+                text = f'{{"as_arguments":[{",".join(items)}]}}'
             else:
                 text = self._argument(node, value, None)
             inputs.append(f'{{"name":"","arg":{text},"kind":1}}')
         self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
+
+    def _graph_with(self, node, writer, constants):
+        """A graph of control flow, which takes the constants of all its graphs."""
+        self.devices.update(writer.devices)
+        own = [
+            f'{{"as_tensor":{{"name":{name}}}}}' if owner is node else writer._define(None, f"constant_{number}_of_another_graph", tensor)
+            for number, (owner, _, name, tensor) in enumerate(constants)
+        ]
+        return f'{{"as_graph":{{"name":{self.quoted(node.target)},"graph":{writer.graph_text(writer.inputs + own)}}}}}'
+
+    def _constant(self, name, path, tensor):
+        """The text of a constant with this path in the graph module."""
+        if path not in self.constant_names:
+            self.constant_names[path] = name
+            self._define(None, name, tensor)
+            self.constants.append((self.quoted(name), tensor))
+        return f'{{"as_tensor":{{"name":{self.quoted(self.constant_names[path])}}}}}'
+
+    def _is_graph(self, value):
+        return isinstance(value, torch.fx.Node) and value.op == "get_attr" and isinstance(self.attribute(value), torch.fx.GraphModule)
+
+    def _graph(self, node):
+        inner = type(self)(self.attribute(node), self.sizes)
+        graph = inner.graph()
+        if inner.constants or inner.callbacks or inner.opaque_inputs:
+            raise Inexpressible("its graph has constants or Python steps")
+        self.devices.update(inner.devices)
+        return f'{{"as_graph":{{"name":{self.quoted(node.target)},"graph":{graph}}}}}'
 
     def schemaless_call(self, node):
         """Writes auto_functionalized: an operator that writes to its arguments, with those arguments."""

@@ -129,7 +129,7 @@ def test_explain_shows_both_graphs_of_training_and_python_steps():
     layer = torch.nn.Linear(4, 4)
 
     def function(x):
-        y = torch.cond(x.sum() > 0, lambda x: x + 1, lambda x: x - 1, (x,))
+        y = torch.cond(x.sum() > 0, lambda x: torch.quantize_per_tensor(x, 0.1, 10, torch.quint8).dequantize() + 1, lambda x: x - 1, (x,))
         return torch.nn.functional.gelu(layer(y)).sum()
 
     explanation = frit.explain(function, options={"numerics": "default"}, fullgraph=True)(torch.randn(3, 4))

@@ -81,10 +81,30 @@ class _Graph:
         return [self.argument(result, env) for result in self.graph["outputs"]]
 
     def _call(self, function, args, kwargs):
-        if getattr(function, "__name__", "") == "invoke_subgraph":
+        name = getattr(function, "__name__", "")
+        if name == "invoke_subgraph":
             inner, _, *operands = args
-            return inner.run(_bind(inner.graph["inputs"], operands))
+            return inner.apply(operands)
+        if name == "cond":
+            predicate, yes, no, operands = args
+            return (yes if predicate else no).apply(operands)
+        if name == "while_loop":
+            test, body, carried, others = args
+            while test.apply([*carried, *others])[0]:
+                carried = body.apply([*carried, *others])
+            return carried
+        if name == "scan":
+            step, carried, scanned, others = args
+            kept, stacked = len(carried), []
+            for parts in zip(*scanned):
+                results = step.apply([*carried, *parts, *others])
+                carried = results[:kept]
+                stacked.append(results[kept:])
+            return [*carried, *(torch.stack(parts) for parts in zip(*stacked))]
         return function(*args, **kwargs)
+
+    def apply(self, operands):
+        return self.run(_bind(self.graph["inputs"], operands))
 
     def argument(self, arg, env):
         (tag, body), = arg.items()
@@ -114,6 +134,8 @@ class _Graph:
             return torch.device(body["type"], body["index"]) if body["index"] is not None else torch.device(body["type"])
         if tag == "as_complex":
             return complex(_SPECIAL.get(body["real"], body["real"]), _SPECIAL.get(body["imag"], body["imag"]))
+        if tag == "as_arguments":
+            return [self.argument(x, env) for x in body]
         if tag == "as_graph":
             return _Graph(body["graph"])
         if tag == "as_operator":

@@ -1,0 +1,451 @@
+#include "runtime/plan/ControlFlow.h"
+
+#include <algorithm>
+
+namespace frit {
+
+using format::OutputKind;
+using format::ValueKind;
+
+namespace {
+
+constexpr const char *kNames[] = {"higher_order::cond", "higher_order::while_loop",
+                                  "higher_order::scan"};
+
+const format::Value &argument(const format::Aten &call, uint32_t number) {
+  return *call.arguments()->Get(number);
+}
+
+uint32_t countOf(const format::Value &list) { return list.items() ? list.items()->size() : 0; }
+
+/// The results in order; a list stands for its items.
+std::vector<const format::Value *> resultsOf(const format::Aten &call) {
+  std::vector<const format::Value *> all;
+  for (const format::Value *result : *call.results()) {
+    if (result->kind() != ValueKind::List) {
+      all.push_back(result);
+      continue;
+    }
+    for (uint32_t at = 0; at < countOf(*result); ++at) {
+      all.push_back(result->items()->Get(at));
+    }
+  }
+  return all;
+}
+
+/// Reads a predicate: a number or a tensor with one element.
+Status isTrue(const InputValue &value, TensorHost &host, bool &answer) {
+  int64_t integer = value.integer;
+  double real = value.real;
+  if (value.kind == InputValue::Kind::Tensor) {
+    TensorView view = host.viewOf(value.handle);
+    TensorSlot slot;
+    slot.handle = value.handle;
+    slot.data = view.data;
+    slot.lazy = view.lazy;
+    FRIT_RETURN_IF_ERROR(host.readItem(slot, &integer, &real));
+  }
+  answer = integer != 0 || real != 0;
+  return Status::ok();
+}
+
+TensorSlot slotOf(void *handle, TensorHost &host) {
+  TensorView view = host.viewOf(handle);
+  TensorSlot slot;
+  slot.handle = handle;
+  slot.data = view.lazy == kPlain ? view.data : nullptr;
+  slot.lazy = view.lazy;
+  slot.owner = TensorSlot::Owner::Handle;
+  return slot;
+}
+
+TensorShape shapeOf(const TensorView &view) {
+  auto rank = static_cast<size_t>(view.rank);
+  return {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device};
+}
+
+} // namespace
+
+/// Values with references of their own.
+class ControlFlow::Values {
+public:
+  explicit Values(TensorHost &host) : host(host) {}
+  Values(const Values &) = delete;
+  Values &operator=(const Values &) = delete;
+  ~Values() { clear(); }
+
+  void clear() {
+    for (InputValue &value : all) {
+      if (value.handle) {
+        host.releaseTensor(value.handle);
+      }
+    }
+    all.clear();
+  }
+
+  /// Takes the reference of `value`.
+  void take(const InputValue &value) { all.push_back(value); }
+
+  void add(const InputValue &value) {
+    if (value.handle) {
+      host.retainTensor(value.handle);
+    }
+    all.push_back(value);
+  }
+
+  void add(const format::Value &value, const RunState &state) {
+    using Kind = InputValue::Kind;
+    InputValue made;
+    switch (value.kind()) {
+    case ValueKind::Tensor:
+      made.kind = Kind::Tensor;
+      made.handle = state.tensors[value.reg()].handle;
+      break;
+    case ValueKind::IntReg:
+      made.kind = Kind::Int;
+      made.integer = state.ints[value.reg()];
+      break;
+    case ValueKind::BoolReg:
+      made.kind = Kind::Bool;
+      made.integer = state.ints[value.reg()];
+      break;
+    case ValueKind::FloatReg:
+      made.kind = Kind::Float;
+      made.real = state.floats[value.reg()];
+      break;
+    case ValueKind::Int:
+    case ValueKind::Bool:
+      made.kind = value.kind() == ValueKind::Int ? Kind::Int : Kind::Bool;
+      made.integer = value.integer();
+      break;
+    case ValueKind::Double:
+      made.kind = Kind::Float;
+      made.real = value.real().value_or(0);
+      break;
+    case ValueKind::List:
+      for (uint32_t at = 0; at < countOf(value); ++at) {
+        add(*value.items()->Get(at), state);
+      }
+      return;
+    default:
+      break; // None
+    }
+    add(made);
+  }
+
+  /// Adds the values of others from `first` on.
+  void addFrom(const Values &other, size_t first) {
+    for (const InputValue &value : std::span(other.all).subspan(first)) {
+      add(value);
+    }
+  }
+
+  size_t size() const { return all.size(); }
+  InputValue &operator[](size_t at) { return all[at]; }
+  const InputValue &operator[](size_t at) const { return all[at]; }
+  TensorHost &getHost() const { return host; }
+
+private:
+  TensorHost &host;
+  std::vector<InputValue> all;
+};
+
+bool ControlFlow::isControlFlow(const format::Aten &call) {
+  return call.name()->string_view().starts_with("higher_order::");
+}
+
+bool ControlFlow::callsOperators(const DecodedPlan &plan) {
+  return !std::all_of(plan.atenCalls.begin(), plan.atenCalls.end(),
+                      [](const format::Aten *call) { return isControlFlow(*call); });
+}
+
+Result<ControlFlow> ControlFlow::prepare(const DecodedPlan &plan, const format::Aten &call,
+                                         const LoadSubgraph &load) {
+  const auto *name = std::find(std::begin(kNames), std::end(kNames), call.name()->string_view());
+  if (name == std::end(kNames)) {
+    return Status::error(ErrorKind::Unsupported,
+                         "this version of frit does not know the control flow " +
+                             call.name()->str() + "; compile the program with this version");
+  }
+  ControlFlow made(plan, call, static_cast<Kind>(name - std::begin(kNames)));
+  FRIT_RETURN_IF_ERROR(made.load(load));
+  FRIT_RETURN_IF_ERROR(made.checkCounts());
+  return made;
+}
+
+Status ControlFlow::load(const LoadSubgraph &load) {
+  for (uint32_t at = 0; call->graphs() && at < call->graphs()->size(); ++at) {
+    auto artifact = plan->artifact->subgraph(call->graphs()->Get(at)->string_view());
+    FRIT_RETURN_IF_ERROR(artifact.status());
+    auto graph = load(*artifact);
+    FRIT_RETURN_IF_ERROR(graph.status());
+    graphs.push_back(std::move(*graph));
+    std::vector<bool> &shared = shares.emplace_back();
+    if (const auto *outputs = graphs.back()->plan().source->outputs()) {
+      for (const format::Output *output : *outputs) {
+        shared.push_back(output->kind() == OutputKind::Input || output->view_of() != kNoRegister ||
+                         output->shares_with() != kNoRegister);
+      }
+    }
+  }
+  return Status::ok();
+}
+
+Status ControlFlow::checkCounts() const {
+  auto bad = [&](const std::string &what) {
+    return Status::error(ErrorKind::BadArtifact,
+                         call->name()->str() + " " + what + "; compile the artifact again");
+  };
+  uint32_t arguments = call->arguments() ? call->arguments()->size() : 0;
+  if (graphs.size() != (kind == Kind::Scan ? 1 : 2) || arguments != (kind == Kind::Scan ? 3 : 2)) {
+    return bad("has a wrong number of graphs or arguments");
+  }
+  std::vector<size_t> given;
+  for (uint32_t at = 0; at < arguments; ++at) {
+    if (argument(*call, at).kind() != ValueKind::List && (kind != Kind::Cond || at == 1)) {
+      return bad("takes lists");
+    }
+    given.push_back(countOf(argument(*call, at)));
+  }
+  size_t inputs = kind == Kind::Cond ? given[1] : given[0] + given[1];
+  inputs += kind == Kind::Scan ? given[2] : 0;
+  size_t outputs = call->results() ? resultsOf(*call).size() : 0;
+  for (size_t graph = 0; graph < graphs.size(); ++graph) {
+    const format::Plan &source = *graphs[graph]->plan().source;
+    bool isTest = kind == Kind::WhileLoop && graph == 0;
+    if ((source.inputs() ? source.inputs()->size() : 0) != inputs ||
+        shares[graph].size() != (isTest ? 1 : outputs)) {
+      return bad("has a graph with another number of arguments or results");
+    }
+  }
+  bool carriesMore = kind == Kind::Scan && given[0] > outputs;
+  return carriesMore || (kind == Kind::WhileLoop && given[0] != outputs)
+             ? bad("carries another number of values")
+             : Status::ok();
+}
+
+Status ControlFlow::run(TensorHost &host, RunState &state) const {
+  switch (kind) {
+  case Kind::Cond:
+    return runCond(host, state);
+  case Kind::WhileLoop:
+    return runWhileLoop(host, state);
+  case Kind::Scan:
+    return runScan(host, state);
+  }
+  return Status::ok();
+}
+
+Status ControlFlow::runGraph(size_t graph, const Values &arguments, Values &results) const {
+  Values given(arguments.getHost());
+  given.addFrom(arguments, 0);
+  std::vector<InputValue> inputs;
+  for (size_t at = 0; at < given.size(); ++at) {
+    inputs.push_back(std::exchange(given[at], InputValue()));
+  }
+  std::vector<OutputValue> outputs(shares[graph].size());
+  Status status = graphs[graph]->run(inputs, outputs);
+  if (status.kind() == ErrorKind::BadInput) {
+    // The caller's arguments are right: what an operator promised about their layout is not.
+    return Status::error(ErrorKind::Disagreement, call->name()->str() + ": " + status.message());
+  }
+  FRIT_RETURN_IF_ERROR(status);
+  results.clear();
+  for (const OutputValue &output : outputs) {
+    InputValue value;
+    value.kind = static_cast<InputValue::Kind>(output.kind);
+    value.integer = output.integer;
+    value.real = output.real;
+    value.handle = output.handle;
+    results.take(value);
+  }
+  return Status::ok();
+}
+
+Status ControlFlow::runCond(TensorHost &host, RunState &state) const {
+  Values predicate(host), operands(host), results(host);
+  predicate.add(argument(*call, 0), state);
+  bool answer = false;
+  FRIT_RETURN_IF_ERROR(isTrue(predicate[0], host, answer));
+  operands.add(argument(*call, 1), state);
+  size_t graph = answer ? 0 : 1;
+  FRIT_RETURN_IF_ERROR(runGraph(graph, operands, results));
+  std::vector<const format::Value *> places = resultsOf(*call);
+  for (size_t at = 0; at < places.size(); ++at) {
+    FRIT_RETURN_IF_ERROR(store(*places[at], results[at], shares[graph][at], host, state));
+  }
+  return Status::ok();
+}
+
+Status ControlFlow::runWhileLoop(TensorHost &host, RunState &state) const {
+  Values operands(host), others(host), results(host);
+  operands.add(argument(*call, 0), state);
+  size_t carried = operands.size();
+  others.add(argument(*call, 1), state);
+  operands.addFrom(others, 0);
+  bool hasRun = false;
+  while (true) {
+    bool answer = false;
+    FRIT_RETURN_IF_ERROR(runGraph(0, operands, results));
+    FRIT_RETURN_IF_ERROR(isTrue(results[0], host, answer));
+    if (!answer) {
+      break;
+    }
+    FRIT_RETURN_IF_ERROR(runGraph(1, operands, results));
+    operands.clear();
+    operands.addFrom(results, 0);
+    operands.addFrom(others, 0);
+    hasRun = true;
+  }
+  std::vector<const format::Value *> places = resultsOf(*call);
+  for (size_t at = 0; at < carried; ++at) {
+    bool isShared = !hasRun || shares[1][at];
+    FRIT_RETURN_IF_ERROR(store(*places[at], operands[at], isShared, host, state));
+  }
+  return Status::ok();
+}
+
+Status ControlFlow::runScan(TensorHost &host, RunState &state) const {
+  Values carried(host), scanned(host), others(host), results(host);
+  carried.add(argument(*call, 0), state);
+  scanned.add(argument(*call, 1), state);
+  others.add(argument(*call, 2), state);
+  std::vector<const format::Value *> places = resultsOf(*call);
+  size_t kept = carried.size();
+  int64_t count = scanned.size() == 0 ? 0 : host.viewOf(scanned[0].handle).sizes[0];
+  for (size_t at = 0; at < scanned.size(); ++at) {
+    if (host.viewOf(scanned[at].handle).sizes[0] != count) {
+      return Status::error(ErrorKind::Runtime,
+                           "scan: its tensors have different sizes along the scanned dimension");
+    }
+  }
+  if (count == 0) {
+    return Status::error(ErrorKind::Runtime, "scan: the scanned dimension has no elements");
+  }
+  for (int64_t step = 0; step < count; ++step) {
+    Values operands(host);
+    operands.addFrom(carried, 0);
+    for (size_t at = 0; at < scanned.size(); ++at) {
+      TensorView whole = host.viewOf(scanned[at].handle);
+      TensorShape shape = shapeOf(whole);
+      shape.sizes = shape.sizes.subspan(1);
+      shape.strides = shape.strides.subspan(1);
+      shape.lazy = whole.lazy;
+      TensorSlot slice;
+      FRIT_RETURN_IF_ERROR(
+          host.viewTensor(slotOf(scanned[at].handle, host), shape, step * whole.strides[0], slice));
+      InputValue value;
+      value.kind = InputValue::Kind::Tensor;
+      value.handle = slice.handle;
+      operands.take(value);
+    }
+    operands.addFrom(others, 0);
+    FRIT_RETURN_IF_ERROR(runGraph(0, operands, results));
+    carried.clear();
+    for (size_t at = 0; at < results.size(); ++at) {
+      if (at < kept) {
+        carried.add(results[at]);
+      } else {
+        FRIT_RETURN_IF_ERROR(stack(*places[at], step, count, results[at], host, state));
+      }
+    }
+  }
+  results.clear();
+  for (size_t at = 0; at < kept; ++at) {
+    FRIT_RETURN_IF_ERROR(store(*places[at], carried[at], shares[0][at], host, state));
+  }
+  return Status::ok();
+}
+
+Status ControlFlow::stack(const format::Value &result, int64_t at, int64_t count,
+                          const InputValue &value, TensorHost &host, RunState &state) const {
+  if (result.kind() != ValueKind::Tensor) {
+    return Status::ok(); // nothing reads it
+  }
+  TensorView part = host.viewOf(value.handle);
+  TensorSlot &whole = state.tensors[result.reg()];
+  if (at == 0) {
+    // Contiguous, as torch stacks; store() gives it other strides if the plan promises them.
+    std::vector<int64_t> sizes = {count}, strides;
+    sizes.insert(sizes.end(), part.sizes, part.sizes + part.rank);
+    int64_t stride = 1;
+    for (size_t dim = sizes.size(); dim-- > 0; stride *= std::max<int64_t>(sizes[dim], 1)) {
+      strides.insert(strides.begin(), stride);
+    }
+    FRIT_RETURN_IF_ERROR(host.allocateTensor({sizes, strides, part.dtype, part.device}, whole));
+    whole.owner = TensorSlot::Owner::Handle;
+  }
+  TensorView all = host.viewOf(whole.handle);
+  TensorShape shape = shapeOf(all);
+  shape.sizes = shape.sizes.subspan(1);
+  shape.strides = shape.strides.subspan(1);
+  if (!std::equal(shape.sizes.begin(), shape.sizes.end(), part.sizes, part.sizes + part.rank)) {
+    return Status::error(ErrorKind::Runtime, "scan: its steps give results of different sizes");
+  }
+  TensorSlot slice;
+  FRIT_RETURN_IF_ERROR(host.viewTensor(whole, shape, at * all.strides[0], slice));
+  Status status = host.copyInto(slice, slotOf(value.handle, host));
+  host.releaseTensor(slice.handle);
+  if (status.isOk() && at + 1 == count) {
+    InputValue made;
+    made.kind = InputValue::Kind::Tensor;
+    made.handle = std::exchange(whole, TensorSlot()).handle;
+    Values owner(host);
+    owner.take(made);
+    return store(result, owner[0], false, host, state);
+  }
+  return status;
+}
+
+Status ControlFlow::store(const format::Value &result, InputValue &value, bool isShared,
+                          TensorHost &host, RunState &state) const {
+  switch (result.kind()) {
+  case ValueKind::IntReg:
+  case ValueKind::BoolReg:
+    state.ints[result.reg()] = value.integer;
+    return Status::ok();
+  case ValueKind::FloatReg:
+    state.floats[result.reg()] = value.real;
+    return Status::ok();
+  case ValueKind::Tensor:
+    break;
+  default:
+    return Status::ok();
+  }
+  if (value.kind != InputValue::Kind::Tensor) {
+    return Status::error(ErrorKind::Disagreement,
+                         call->name()->str() + ": a graph gives no tensor where the plan has one");
+  }
+  const TensorType &type = plan->tensors[result.reg()];
+  TensorView view = host.viewOf(value.handle);
+  TensorShape shape = shapeOf(view);
+  std::vector<int64_t> strides;
+  bool isEmpty = false, hasStrides = true;
+  if (type.rank >= 0) {
+    bool fits = view.dtype == type.dtype && view.rank == type.rank;
+    for (int64_t dim = 0; fits && dim < view.rank; ++dim) {
+      fits = view.sizes[dim] == state.ints[type.sizes[dim]];
+      isEmpty |= view.sizes[dim] == 0;
+      strides.push_back(type.hasStrides ? state.ints[type.strides[dim]] : view.strides[dim]);
+      hasStrides &= view.sizes[dim] == 1 || view.strides[dim] == strides.back();
+    }
+    if (!fits) {
+      return Status::error(ErrorKind::Disagreement,
+                           call->name()->str() +
+                               ": a graph gives a tensor of another type or shape than the plan "
+                               "was compiled for");
+    }
+    shape.strides = strides;
+  }
+  TensorSlot &slot = state.tensors[result.reg()];
+  if (!isShared && (hasStrides || isEmpty)) {
+    slot = slotOf(std::exchange(value.handle, nullptr), host);
+    value = InputValue();
+    return Status::ok();
+  }
+  FRIT_RETURN_IF_ERROR(host.allocateTensor(shape, slot));
+  slot.owner = TensorSlot::Owner::Handle;
+  return host.copyInto(slot, slotOf(value.handle, host));
+}
+
+} // namespace frit

@@ -1,0 +1,68 @@
+// Branches and loops as steps of a plan: `higher_order::cond`, `while_loop` and `scan`, which are
+// torch's operators of these names (torch._higher_order_ops). Their graphs are files inside of the
+// artifact, each with plans of its own. A host loads them (LoadSubgraph) and calls run().
+
+#pragma once
+
+#include "runtime/plan/PlanExecutor.h"
+
+#include <functional>
+
+namespace frit {
+
+/// A loaded graph.
+class Subgraph {
+public:
+  virtual ~Subgraph() = default;
+  virtual const DecodedPlan &plan() const = 0;
+  /// Takes the arguments, whatever the outcome. Arguments that do not fit are a BadInput.
+  virtual Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs) = 0;
+};
+
+using LoadSubgraph =
+    std::function<Result<std::unique_ptr<Subgraph>>(std::shared_ptr<const Artifact>)>;
+
+class ControlFlow {
+public:
+  static bool isControlFlow(const format::Aten &call);
+  /// Whether the plan has a call that is not control flow.
+  static bool callsOperators(const DecodedPlan &plan);
+
+  /// Loads the graphs of a call and checks their numbers of arguments and results.
+  static Result<ControlFlow> prepare(const DecodedPlan &plan, const format::Aten &call,
+                                     const LoadSubgraph &load);
+
+  /// Runs the call on the registers of `state`. Results have storage of their own.
+  Status run(TensorHost &host, RunState &state) const;
+
+  const std::vector<std::unique_ptr<Subgraph>> &subgraphs() const { return graphs; }
+
+private:
+  class Values;
+
+  enum class Kind : uint8_t { Cond, WhileLoop, Scan };
+
+  ControlFlow(const DecodedPlan &plan, const format::Aten &call, Kind kind)
+      : plan(&plan), call(&call), kind(kind) {}
+
+  Status load(const LoadSubgraph &load);
+  Status checkCounts() const;
+  Status runCond(TensorHost &host, RunState &state) const;
+  Status runWhileLoop(TensorHost &host, RunState &state) const;
+  Status runScan(TensorHost &host, RunState &state) const;
+  Status runGraph(size_t graph, const Values &arguments, Values &results) const;
+  /// Moves a value to its register, copied if it may share memory.
+  Status store(const format::Value &result, InputValue &value, bool isShared, TensorHost &host,
+               RunState &state) const;
+  Status stack(const format::Value &result, int64_t at, int64_t count, const InputValue &value,
+               TensorHost &host, RunState &state) const;
+
+  const DecodedPlan *plan;
+  const format::Aten *call;
+  Kind kind;
+  std::vector<std::unique_ptr<Subgraph>> graphs;
+  /// By graph and result: it may share memory with an argument or another result.
+  std::vector<std::vector<bool>> shares;
+};
+
+} // namespace frit

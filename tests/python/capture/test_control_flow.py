@@ -1,0 +1,229 @@
+"""Branches and loops (torch.cond, while_loop, scan) as steps of plans: values, aliases, gradients, sizes, files, and what stays a Python step."""
+
+import json
+import subprocess
+
+import checker
+import pytest
+import torch
+from exported import TOOLS
+from torch import nn
+from torch._dynamo.utils import counters
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
+
+import frit
+
+
+def steps(graphs):
+    """The control flow and the Python steps of the graphs of a program."""
+    nodes = [node for graph in graphs for node in json.loads(graph.json)["graph_module"]["graph"]["nodes"]]
+    return [node["target"].rpartition(".")[2] for node in nodes if ".higher_order." in node["target"]], [s.name for g in graphs for s in g.callbacks]
+
+
+def branch(x, y):
+    return torch.cond(x.sum() > 0, lambda x, y: (x.sin() + y, y * 2), lambda x, y: (x - y, (y @ y.t()).sum() + y), (x, y))
+
+
+def halve(n, x):
+    return while_loop(lambda n, x: (n < 5) & (x.abs().max() > 0.1), lambda n, x: (n + 1, x / 2 + 1e-3), (n, x))
+
+
+def running(x):
+    return scan(lambda total, part: (total + part, total * part), x[0] * 0, x, dim=0)
+
+
+def nested(n, x):
+    def body(n, x):
+        return n + 1, torch.cond(n % 2 == 0, lambda x: x.relu() + 1, lambda x: -x, (x,))
+
+    return while_loop(lambda n, x: n < 4, body, (n, x))
+
+
+A, B = torch.arange(6.0).reshape(2, 3), torch.ones(2, 3)
+PROGRAMS = {
+    "first branch": (branch, (A, B)),
+    "second branch": (branch, (-A, B)),
+    "strided operands": (branch, (torch.randn(3, 2).t(), torch.randn(2, 6)[:, ::2])),
+    "loop": (halve, (torch.tensor(0), A)),
+    "loop that never runs": (halve, (torch.tensor(9), A)),
+    "loop ended by a value": (halve, (torch.tensor(0), A / 100)),
+    "nested": (nested, (torch.tensor(0), A - 2)),
+    "scan": (running, (torch.randn(5, 3),)),
+    "scan of one": (running, (torch.randn(1, 3),)),
+    "scan of columns": (lambda x: running(x.t()), (torch.randn(3, 5),)),
+    "reversed scan": (lambda x: scan(lambda c, p: (c + p[0], (c.exp(), p[1] + 1)), x[:, 0] * 0, (x, x * 2), dim=1, reverse=True), (torch.randn(2, 4),)),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_values(graphs, name, dynamic):
+    function, inputs = PROGRAMS[name]
+    checker.check(function, *inputs, dynamic=dynamic)
+    found, python = steps(graphs)
+    assert found and not python
+
+
+@pytest.mark.parametrize("name", ["second branch", "nested", "scan"])
+def test_the_json_says_all(graphs, interpreted, name):
+    function, inputs = PROGRAMS[name]
+    checker.check(function, *inputs)
+
+
+def test_a_branch_by_a_size_and_sizes_inside(graphs):
+    def function(x):
+        return torch.cond(x.shape[0] > 4, lambda x: x[: x.shape[0] // 2].sum(0) * x.shape[0], lambda x: x.mean(0), (x,))
+
+    compiled = torch.compile(function, backend="frit", dynamic=True)
+    for size in (3, 5, 8, 2):
+        x = torch.randn(size, 3)
+        torch.testing.assert_close(compiled(x), function(x))
+
+
+def test_integers_are_carried(graphs):
+    def function(x):
+        return while_loop(lambda i, x: i < x.shape[0], lambda i, x: (i + 1, x + i), (0, x))
+
+    compiled = torch.compile(function, backend="frit", dynamic=True)
+    for size in (3, 4, 7):
+        x = torch.randn(size, 2)
+        count, total = compiled(x)
+        assert count == size
+        torch.testing.assert_close(total, x + sum(range(size)))
+
+
+def test_results_have_memory_of_their_own():
+    def function(n, x):
+        n, y = while_loop(lambda n, x: n < 1, lambda n, x: (n + 1, x.clone()), (n, x))
+        z = torch.cond(n > 5, lambda x: x.clone(), lambda x: x + 1, (x,))
+        return y, z
+
+    for start in (0, 1, 7):
+        x = torch.randn(4)
+        y, z = torch.compile(function, backend="frit")(torch.tensor(start), x)
+        before = x.clone()
+        y.zero_()
+        z.zero_()
+        assert torch.equal(x, before), start
+
+
+def test_complex_operands(graphs):
+    def function(z):
+        return while_loop(lambda n, z: n < 2, lambda n, z: (n + 1, z * (2 + 1j)), (torch.tensor(0), z))
+
+    checker.check(function, torch.randn(3, dtype=torch.complex64))
+
+
+def test_slices_of_other_strides_are_copied_and_counted():
+    x = torch.randn(3, 5)
+    with checker.executables() as made:
+        result = torch.compile(lambda x: running(x.t()), backend="frit")(x)
+    torch.testing.assert_close(result, running(x.t()))
+    assert json.loads(made[0].stats())["restrided_arguments"] == 5
+
+
+def test_constants_of_the_graphs(graphs):
+    def function(n, x):
+        table = torch.tensor([1.0, 2.0, 3.0])
+
+        def body(n, x):
+            return n + 1, torch.cond(n > 1, lambda x: x + torch.tensor([0.5, 0.25, 0.125]), lambda x: x * torch.tensor(3.0) + table, (x,))
+
+        return while_loop(lambda n, x: n < torch.tensor(4), body, (n, x))
+
+    checker.check(function, torch.tensor(0), torch.randn(2, 3))
+    found, python = steps(graphs)
+    assert found and not python
+
+
+def test_gradients(graphs):
+    class Gate(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.left, self.right = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x):
+            return torch.cond(x.sum() > 0, lambda x: self.left(x).tanh(), lambda x: self.right(x).relu(), (x,))
+
+    for sign in (1, -1):
+        torch.compiler.reset()
+        module = Gate()
+        checker.check(module, (sign * torch.rand(3, 4)).requires_grad_(), training=True, module=module)
+    found, python = steps(graphs)
+    assert found and not python
+
+
+def test_random_numbers_in_a_branch_follow_eager():
+    def function(x):
+        return torch.cond(x.sum() > 0, lambda x: nn.functional.dropout(x, 0.5) + torch.rand(3), lambda x: x * 1.5, (x,)) + torch.rand(3)
+
+    torch.manual_seed(3)
+    expected = function(torch.ones(3))
+    torch.manual_seed(3)
+    assert torch.equal(torch.compile(function, backend="aot_eager")(torch.ones(3)), expected)
+    torch.compiler.reset()
+    torch.manual_seed(3)
+    assert torch.equal(torch.compile(function, backend="frit")(torch.ones(3)), expected)
+
+
+def test_no_step_is_a_fallback():
+    counters.clear()
+    with checker.executables() as made:
+        torch.compile(halve, backend="frit")(torch.tensor(0), A)
+    stats = json.loads(made[0].stats())
+    assert stats["calls"] == 1 and stats["subgraph_calls"] == 11 and stats["aten"] == {}
+    assert not [name for name in counters["frit"] if name.startswith("callback") or "while_loop" in name]
+    report = json.loads(made[0].report())
+    assert [one["op"] for one in report["control_flow"]] == ["higher_order.while_loop"]
+    assert report["aten_calls"] == [] and not report["needs_libtorch"]
+    assert all(one["report"]["kernels"] for one in report["subgraphs"])
+
+
+def test_an_error_inside_of_a_loop_is_eagers():
+    def function(n, x):
+        return while_loop(lambda n, x: n < 3, lambda n, x: (n + 1, x + x.index_select(0, n.reshape(1))), (n, x))
+
+    x = torch.eye(2)
+    with pytest.raises(IndexError) as expected:
+        function(torch.tensor(0), x)
+    with pytest.raises(IndexError) as found:
+        torch.compile(function, backend="frit")(torch.tensor(0), x)
+    assert str(found.value) == str(expected.value).partition("\n")[0]
+
+
+def test_a_file_runs_without_torch(tmp_path):
+    import numpy
+
+    class Program(nn.Module):
+        def forward(self, n, x):
+            n, x = halve(n, x)
+            total, parts = running(x)
+            return torch.cond(total.sum() > 1, lambda p: p.cumsum(0)[-1] if False else p.sum(0), lambda p: p[0] * 2, (parts,)), x
+
+    module, inputs = Program(), (torch.tensor(0), torch.randn(5, 3))
+    torch.export.save(torch.export.export(module, inputs), tmp_path / "program.pt2")
+    made = subprocess.run([TOOLS / "frit-compile", tmp_path / "program.pt2", "--require-standalone", "-o", tmp_path / "program.frit"], capture_output=True, text=True)
+    assert made.returncode == 0, made.stderr
+    expected = module(*inputs)
+    loaded = frit.load(tmp_path / "program.frit")
+    for one, other in zip(loaded(*inputs), expected, strict=True):
+        torch.testing.assert_close(one, other)
+    for number, value in enumerate(inputs):
+        numpy.save(tmp_path / f"in{number}.npy", value.numpy())
+    places = [f"--expected-output=@{tmp_path}/out{number}.npy" for number in range(len(expected))]
+    for number, other in enumerate(expected):
+        numpy.save(tmp_path / f"out{number}.npy", other.numpy())
+    words = [TOOLS / "frit-run", tmp_path / "program.frit", *(f"--input=@{tmp_path}/in{number}.npy" for number in range(2)), *places]
+    ran = subprocess.run(words, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+
+
+def test_the_second_process_compiles_nothing(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRIT_CACHE", "1")
+    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
+    for expected in ("misses", "hits"):
+        torch.compiler.reset()
+        counters.clear()
+        torch.testing.assert_close(torch.compile(branch, backend="frit")(A, B), branch(A, B))
+        assert any(expected in name for name in counters["frit"]), counters["frit"]
