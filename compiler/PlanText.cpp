@@ -189,8 +189,11 @@ private:
     } else if (const auto *launch = action.AsLaunch()) {
       printLaunch(*launch);
     } else if (const auto *call = action.AsAten()) {
-      out << call->name << (call->overload.empty() ? "" : ".") << call->overload
-          << values(call->arguments) << " -> " << values(call->results) << " (" << call->reason
+      out << call->name << (call->overload.empty() ? "" : ".") << call->overload;
+      for (const std::string &graph : call->graphs) {
+        out << " " << graph.substr(0, 12);
+      }
+      out << values(call->arguments) << " -> " << values(call->results) << " (" << call->reason
           << ")";
     } else if (const auto *copy = action.AsCopyInto()) {
       out << t(copy->tensor) << " from " << t(copy->source);

@@ -29,6 +29,7 @@ from .errors import CompileError, FritError, OptionError
 from .logs import artifact, log, note_entry
 from .modes import autotune, cuda_graphs
 from .sizes import buckets, record, specialize
+from .subreports import entries
 from .verify import guard
 
 environment.check(option.environment for option in option_registry.REGISTRY.values() if option.environment)
@@ -318,7 +319,7 @@ def build(captured, settings, name, match=None):
     for what in ("kernels_compiled", "kernels_reused", "kernels_forgotten"):
         if number := getattr(result, what):
             counters["frit"][what] += number
-    for retry in report.get("retries", ()):
+    for retry in entries(report, "retries"):
         counters["frit"]["retries"] += 1
         log.warning("%s: compiled with %s, because of a mistake of frit's own, please report it: %s", name, retry["without"], retry["because"])
     captured.artifact = result.artifact

@@ -100,6 +100,9 @@ std::string firstDifference(const frit::Artifact &kept, const frit::Artifact &ex
   if (found.empty()) {
     found = differenceOf(mine->gpu_modules, theirs->gpu_modules, "GPU module", "the artifact");
   }
+  if (found.empty()) {
+    found = differenceOf(mine->subgraphs, theirs->subgraphs, "subgraph", "the artifact");
+  }
   return found.empty() ? "the artifact has another report, other names or other source lines"
                        : found;
 }

@@ -198,6 +198,14 @@ Status checkBody(const format::Artifact &body, uint64_t weightBytes) {
     FRIT_RETURN_IF_ERROR(
         checkModule(*body.gpu_modules()->Get(at), "GPU module " + std::to_string(at)));
   }
+  for (uint32_t at = 0; body.subgraphs() && at < body.subgraphs()->size(); ++at) {
+    const Subgraph &graph = *body.subgraphs()->Get(at);
+    FRIT_RETURN_IF_ERROR(
+        checkNamed(graph.name(), [&] { return "subgraph " + std::to_string(at); }));
+    if (!graph.bytes()) {
+      return refuseBody("subgraph " + std::to_string(at) + " has no content");
+    }
+  }
   for (uint32_t at = 0; body.weights() && at < body.weights()->size(); ++at) {
     FRIT_RETURN_IF_ERROR(
         checkWeight(*body.weights()->Get(at), "weight " + std::to_string(at), weightBytes));

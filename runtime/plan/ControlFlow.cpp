@@ -160,7 +160,7 @@ bool ControlFlow::callsOperators(const DecodedPlan &plan) {
 }
 
 Result<ControlFlow> ControlFlow::prepare(const DecodedPlan &plan, const format::Aten &call,
-                                         const LoadSubgraph &load) {
+                                         SubgraphTable &table) {
   const auto *name = std::find(std::begin(kNames), std::end(kNames), call.name()->string_view());
   if (name == std::end(kNames)) {
     return Status::error(ErrorKind::Unsupported,
@@ -168,16 +168,28 @@ Result<ControlFlow> ControlFlow::prepare(const DecodedPlan &plan, const format::
                              call.name()->str() + "; compile the program with this version");
   }
   ControlFlow made(plan, call, static_cast<Kind>(name - std::begin(kNames)));
-  FRIT_RETURN_IF_ERROR(made.load(load));
+  FRIT_RETURN_IF_ERROR(made.load(table));
   FRIT_RETURN_IF_ERROR(made.checkCounts());
   return made;
 }
 
-Status ControlFlow::load(const LoadSubgraph &load) {
+Result<std::shared_ptr<Subgraph>> SubgraphTable::find(const Artifact &artifact,
+                                                      std::string_view name) {
+  if (auto known = loaded.find(name); known != loaded.end()) {
+    return known->second;
+  }
+  auto file = artifact.subgraph(name);
+  FRIT_RETURN_IF_ERROR(file.status());
+  auto graph = load(*file);
+  if (graph.isOk()) {
+    loaded.emplace(name, *graph);
+  }
+  return graph;
+}
+
+Status ControlFlow::load(SubgraphTable &table) {
   for (uint32_t at = 0; call->graphs() && at < call->graphs()->size(); ++at) {
-    auto artifact = plan->artifact->subgraph(call->graphs()->Get(at)->string_view());
-    FRIT_RETURN_IF_ERROR(artifact.status());
-    auto graph = load(*artifact);
+    auto graph = table.find(*plan->artifact, call->graphs()->Get(at)->string_view());
     FRIT_RETURN_IF_ERROR(graph.status());
     graphs.push_back(std::move(*graph));
     std::vector<bool> &shared = shares.emplace_back();

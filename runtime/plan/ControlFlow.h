@@ -20,7 +20,19 @@ public:
 };
 
 using LoadSubgraph =
-    std::function<Result<std::unique_ptr<Subgraph>>(std::shared_ptr<const Artifact>)>;
+    std::function<Result<std::shared_ptr<Subgraph>>(std::shared_ptr<const Artifact>)>;
+
+/// The graphs of a plan's control flow. Each is loaded once, however many calls it has, so memory
+/// is bounded by the size of the file.
+class SubgraphTable {
+public:
+  explicit SubgraphTable(LoadSubgraph load) : load(std::move(load)) {}
+  Result<std::shared_ptr<Subgraph>> find(const Artifact &artifact, std::string_view name);
+
+private:
+  LoadSubgraph load;
+  std::map<std::string, std::shared_ptr<Subgraph>, std::less<>> loaded;
+};
 
 class ControlFlow {
 public:
@@ -30,12 +42,12 @@ public:
 
   /// Loads the graphs of a call and checks their numbers of arguments and results.
   static Result<ControlFlow> prepare(const DecodedPlan &plan, const format::Aten &call,
-                                     const LoadSubgraph &load);
+                                     SubgraphTable &table);
 
   /// Runs the call on the registers of `state`. Results have storage of their own.
   Status run(TensorHost &host, RunState &state) const;
 
-  const std::vector<std::unique_ptr<Subgraph>> &subgraphs() const { return graphs; }
+  const std::vector<std::shared_ptr<Subgraph>> &subgraphs() const { return graphs; }
 
 private:
   class Values;
@@ -45,7 +57,7 @@ private:
   ControlFlow(const DecodedPlan &plan, const format::Aten &call, Kind kind)
       : plan(&plan), call(&call), kind(kind) {}
 
-  Status load(const LoadSubgraph &load);
+  Status load(SubgraphTable &table);
   Status checkCounts() const;
   Status runCond(TensorHost &host, RunState &state) const;
   Status runWhileLoop(TensorHost &host, RunState &state) const;
@@ -60,7 +72,7 @@ private:
   const DecodedPlan *plan;
   const format::Aten *call;
   Kind kind;
-  std::vector<std::unique_ptr<Subgraph>> graphs;
+  std::vector<std::shared_ptr<Subgraph>> graphs;
   /// By graph and result: it may share memory with an argument or another result.
   std::vector<std::vector<bool>> shares;
 };

@@ -19,7 +19,7 @@ namespace {
 /// A graph of control flow. Its host has the threads of the model's.
 class StandaloneSubgraph : public Subgraph {
 public:
-  static Result<std::unique_ptr<Subgraph>> load(std::shared_ptr<const Artifact> artifact,
+  static Result<std::shared_ptr<Subgraph>> load(std::shared_ptr<const Artifact> artifact,
                                                 format::Target target,
                                                 const StandaloneHost &outer) {
     const format::Plan *source = artifact->plan(target);
@@ -30,7 +30,7 @@ public:
     }
     auto decoded = DecodedPlan::decode(artifact, *source);
     FRIT_RETURN_IF_ERROR(decoded.status());
-    auto made = std::make_unique<StandaloneSubgraph>();
+    auto made = std::make_shared<StandaloneSubgraph>();
     made->decoded = *decoded;
     auto host = outer.createForSubgraph(**decoded);
     FRIT_RETURN_IF_ERROR(host.status());
@@ -47,7 +47,7 @@ public:
     made->executor = std::make_unique<PlanExecutor>(*decoded, *made->host, *made->backend);
     made->executor->copyArguments();
     FRIT_RETURN_IF_ERROR(made->host->bindWeights(**decoded, *made->executor));
-    return std::unique_ptr<Subgraph>(std::move(made));
+    return std::shared_ptr<Subgraph>(std::move(made));
   }
 
   /// Loads the graphs of a plan's control flow.

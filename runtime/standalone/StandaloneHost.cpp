@@ -86,9 +86,10 @@ StandaloneHost::createForSubgraph(const DecodedPlan &plan) const {
   return std::unique_ptr<StandaloneHost>(new StandaloneHost(pool));
 }
 
-Status StandaloneHost::prepareControlFlow(const DecodedPlan &plan, const LoadSubgraph &load) {
+Status StandaloneHost::prepareControlFlow(const DecodedPlan &plan, LoadSubgraph load) {
+  SubgraphTable table(std::move(load));
   for (const format::Aten *call : plan.atenCalls) {
-    auto control = ControlFlow::prepare(plan, *call, load);
+    auto control = ControlFlow::prepare(plan, *call, table);
     FRIT_RETURN_IF_ERROR(control.status());
     controls.push_back(std::move(*control));
   }

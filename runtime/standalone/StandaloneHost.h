@@ -34,7 +34,7 @@ public:
   /// A host for a graph of control flow, on the threads of this one.
   Result<std::unique_ptr<StandaloneHost>> createForSubgraph(const DecodedPlan &plan) const;
   /// Loads the graphs of the plan's control flow.
-  Status prepareControlFlow(const DecodedPlan &plan, const LoadSubgraph &load);
+  Status prepareControlFlow(const DecodedPlan &plan, LoadSubgraph load);
 
   /// Binds the artifact's weights to the executor's constants. They are not copied, and keep the
   /// artifact alive. Weights of the caller are found by name in `given`, which keeps its

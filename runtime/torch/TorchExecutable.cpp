@@ -20,6 +20,7 @@
 #include <torch/csrc/autograd/forward_grad.h>
 
 #include <algorithm>
+#include <set>
 
 namespace frit {
 
@@ -49,10 +50,10 @@ TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
   executable->spanName = "frit::" + std::string(executable->graphName());
   FRIT_RETURN_IF_ERROR(executable->chooseBackend());
   auto loadSubgraph =
-      [poison](std::shared_ptr<const Artifact> graph) -> Result<std::unique_ptr<Subgraph>> {
+      [poison](std::shared_ptr<const Artifact> graph) -> Result<std::shared_ptr<Subgraph>> {
     auto loaded = load(std::move(graph), {}, poison);
     FRIT_RETURN_IF_ERROR(loaded.status());
-    return std::unique_ptr<Subgraph>(std::make_unique<TorchSubgraph>(std::move(*loaded)));
+    return std::shared_ptr<Subgraph>(std::make_shared<TorchSubgraph>(std::move(*loaded)));
   };
   auto host = TorchHost::create(*executable->plan, loadSubgraph);
   if (!host.isOk()) {
@@ -313,9 +314,11 @@ Status TorchExecutable::runOnce(std::span<InputValue> inputs, std::span<OutputVa
 
 void TorchExecutable::forEachSubgraph(
     const std::function<void(const TorchExecutable &)> &visit) const {
+  std::set<const Subgraph *> seen;
   for (const TorchHost::Call &call : host->preparedCalls()) {
-    if (const auto *control = std::get_if<ControlFlow>(&call)) {
-      for (const std::unique_ptr<Subgraph> &graph : control->subgraphs()) {
+    const auto *control = std::get_if<ControlFlow>(&call);
+    for (size_t at = 0; control && at < control->subgraphs().size(); ++at) {
+      if (const auto &graph = control->subgraphs()[at]; seen.insert(graph.get()).second) {
         const TorchExecutable &one = static_cast<TorchSubgraph &>(*graph).getExecutable();
         visit(one);
         one.forEachSubgraph(visit);

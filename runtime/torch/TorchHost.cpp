@@ -76,13 +76,13 @@ GraphPool &graphPoolOfProcess() {
   return pool;
 }
 
-Result<std::unique_ptr<TorchHost>> TorchHost::create(const DecodedPlan &plan,
-                                                     const LoadSubgraph &load) {
+Result<std::unique_ptr<TorchHost>> TorchHost::create(const DecodedPlan &plan, LoadSubgraph load) {
   std::unique_ptr<TorchHost> host(new TorchHost(plan));
+  SubgraphTable table(std::move(load));
   host->calls.reserve(plan.atenCalls.size());
   for (const format::Aten *source : plan.atenCalls) {
     if (ControlFlow::isControlFlow(*source)) {
-      Result<ControlFlow> control = ControlFlow::prepare(plan, *source, load);
+      Result<ControlFlow> control = ControlFlow::prepare(plan, *source, table);
       if (!control.isOk()) {
         return control.status();
       }

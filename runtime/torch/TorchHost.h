@@ -19,8 +19,7 @@ class TorchHost : public TensorHost {
 public:
   /// Looks up all operators that the plan calls, so that an unknown one is an error here and not in
   /// the middle of a call. `load` loads the graphs of control flow.
-  static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan,
-                                                   const LoadSubgraph &load);
+  static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan, LoadSubgraph load);
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;

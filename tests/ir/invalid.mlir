@@ -126,6 +126,22 @@ frit.graph @aten(%a: tensor<4xf32>) {
 // -----
 
 frit.graph @aten(%a: tensor<4xf32>) {
+  // expected-error@+1 {{is control flow without graphs}}
+  frit.aten "higher_order.cond"(%a) [#frit.operand<0>] {argument_names = [""], operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<4xf32>) -> ()
+  frit.return
+}
+
+// -----
+
+frit.graph @aten(%a: tensor<4xf32>) {
+  // expected-error@+1 {{has graphs, but only control flow calls some}}
+  frit.aten "my.op.default"(%a) [#frit.operand<0>] {graphs = [@aten], argument_names = [""], operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<4xf32>) -> ()
+  frit.return
+}
+
+// -----
+
+frit.graph @aten(%a: tensor<4xf32>) {
   // expected-error@+1 {{mutates 1 operands and has 0 results}}
   frit.aten "my.op.default"(%a) [#frit.operand<0>] {mutated_operands = array<i64: 0>, operand_dtypes = [#frit.dtype<f32>], result_dtypes = []} : (tensor<4xf32>) -> ()
   frit.return

@@ -6,15 +6,17 @@ import functools
 import json
 import re
 
+from ..subreports import entries
+
 _KINDS = {"kernels": int, "guards": int, "calls": dict, "random": dict, "channels_last_results": list, "has_buckets": bool}
 
 
 def summary(report):
     """The summary of a compiler's report (a dict)."""
     return {
-        "kernels": len(report.get("kernels", ())),
+        "kernels": len(entries(report, "kernels")),
         "guards": len(report.get("guards", ())),
-        "calls": dict(collections.Counter(call["op"] for call in report.get("aten_calls", ()))),
+        "calls": dict(collections.Counter(call["op"] for call in entries(report, "aten_calls"))),
         "random": report.get("random", {}),
         "channels_last_results": report["channels_last_results"],
         "has_buckets": bool(report.get("buckets")),

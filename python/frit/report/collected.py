@@ -6,6 +6,7 @@ import os
 from ..errors import FritError
 from ..inspect import stages
 from ..logs import log
+from ..subreports import entries
 from .counts import COUNTED, GRAPHS
 
 
@@ -64,8 +65,9 @@ def graph_entry(name, stage, nodes, report, anatomy, python_steps=()):
         "name": name,
         "stage": stage,
         "nodes": nodes,
-        "kernels": [dict(kernel) for kernel in report.get("kernels", ())],
-        "aten_calls": list(report.get("aten_calls", ())),
+        "kernels": [dict(kernel) for kernel in entries(report, "kernels")],
+        "aten_calls": entries(report, "aten_calls"),
+        "control_flow": entries(report, "control_flow"),
         "guards": list(report.get("guards", ())),
         "buckets": [dict(entry) for entry in report.get("buckets", ())],
         "padding": list(report.get("padding", ())),

@@ -16,6 +16,8 @@ COUNTED = (
     "specialized_kernels",
     "specialized_calls",
     "specialize_failures",
+    "subgraph_calls",
+    "restrided_arguments",
 )
 #: The counters of CUDA graphs.
 GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions", "graph_kept_bytes")

@@ -219,11 +219,17 @@ def test_a_file_runs_without_torch(tmp_path):
     assert ran.returncode == 0, ran.stderr
 
 
-def test_the_second_process_compiles_nothing(tmp_path, monkeypatch):
+def test_equal_programs_hit_the_cache_and_others_do_not(tmp_path, monkeypatch):
     monkeypatch.setenv("FRIT_CACHE", "1")
     monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
-    for expected in ("misses", "hits"):
+
+    def made(operator, number):
+        return lambda x: torch.cond(x.sum() > 0, lambda x: operator(x) + torch.tensor([number, 1.0]), lambda x: x - 1, (x,))
+
+    x = torch.tensor([0.25, 0.5])
+    for operator, number, hits in ((torch.sin, 2.0, 0), (torch.sin, 2.0, 1), (torch.exp, 2.0, 0), (torch.sin, 7.0, None)):
         torch.compiler.reset()
         counters.clear()
-        torch.testing.assert_close(torch.compile(branch, backend="frit")(A, B), branch(A, B))
-        assert any(expected in name for name in counters["frit"]), counters["frit"]
+        assert torch.equal(torch.compile(made(operator, number), backend="frit")(x), made(operator, number)(x))
+        assert hits is None or counters["frit"]["cache_hits"] == hits, counters["frit"]
+        assert counters["frit"]["callbacks"] == 0
