@@ -109,35 +109,29 @@ def Frit_BindOp : Frit_Op<"bind"> {
   let hasVerifier = 1;
 }
 
-//===----------------------------------------------------------------------===//
-// Calls of ATen operators
-//===----------------------------------------------------------------------===//
+//===--- Calls of ATen operators ---===//
 
 def Frit_AtenOp : Frit_Op<"aten", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
   let summary = "a call of any operator of torch's dispatcher";
   let description = [{
-    `arguments` lists every argument of the operator in schema order, defaults
-    filled in: `#frit.operand<i>` stands for operand i, a nested array for a
-    list, `unit` for None, `#frit.dtype`, `#frit.torch` and plain integer,
-    float, bool and string attributes for literals (a symbolic integer is an
-    operand). Operators that the schema table does not know list
-    `argument_names` beside them, in the order given. `result_layouts` are the traced layouts.
-    Memory effects come from the schema table. A result that is None has the type `none`; if
+    `arguments` lists every argument of the operator in schema order, defaults filled in:
+    `#frit.operand<i>` stands for operand i, a nested array for a list, `unit` for None,
+    `#frit.dtype`, `#frit.torch` and plain integer, float, bool and string attributes for literals
+    (a symbolic integer is an operand). Operators that the schema table does not know list
+    `argument_names` beside them, in the order given. `result_layouts` are the traced layouts. Memory effects come from the schema table. A result that is None has the type `none`; if
     results are lists, `result_lists` has the length of each of the operator's returns, -1 for a
     single value. `devices` has the devices of the results, if one is not on the graph's device.
     `placed`: the offset of this `as_strided` or `as_strided_scatter` counts from the start of its
-    first operand's storage. The storage belonged to the graph when it was traced, so the operand
-    must not lie in an argument's storage and must begin at the traced offset. `padded`: operands
-    and result are padded to buckets.
+    first operand's storage. That belonged to the graph when it was traced, so the operand does not
+    lie in an argument's storage and begins at the traced offset. `padded`: operands and result are
+    padded to buckets.
 
-    A control-flow operator (`higher_order.cond`, `while_loop` or `scan`) has its `graphs`: symbols of
-    the module or, once these have become modules of their own, the digests of their texts. Each is
-    compiled to a file of its own inside of the artifact.
+    Control flow (`higher_order.cond`, `while_loop`, `scan`) has `graphs`: symbols of the module or,
+    once these are modules of their own, digests of their texts (compiler/Subgraphs.h).
 
-    An operator that writes to arguments in a functional graph names them in
-    `mutated_operands`: the last results, one each, are these operands after
-    the call. As values, the operands are unchanged, so the caller passes
-    a copy unless nothing reads the operand afterwards.
+    An operator that writes to arguments in a functional graph names them in `mutated_operands`:
+    the last results, one each, are these operands after the call. As values, the operands are
+    unchanged, so the caller passes a copy unless nothing reads the operand afterwards.
 
     ```mlir
     %y = frit.aten "aten.add.Tensor"(%a, %b) [#frit.operand<0>, #frit.operand<1>, 1 : i64]

@@ -20,7 +20,7 @@ from torch._dynamo.utils import counters
 
 from . import environment, native, phases, planted
 from . import options as option_registry
-from .cache import compiled_graphs, saved_graph
+from .cache import compiled_graphs, saved_graph, summary
 from .capture import as_is, opaque
 from .capture.graph import Captured, capture
 from .eager import rows
@@ -29,7 +29,6 @@ from .errors import CompileError, FritError, OptionError
 from .logs import artifact, log, note_entry
 from .modes import autotune, cuda_graphs
 from .sizes import buckets, record, specialize
-from .subreports import entries
 from .verify import guard
 
 environment.check(option.environment for option in option_registry.REGISTRY.values() if option.environment)
@@ -319,7 +318,7 @@ def build(captured, settings, name, match=None):
     for what in ("kernels_compiled", "kernels_reused", "kernels_forgotten"):
         if number := getattr(result, what):
             counters["frit"][what] += number
-    for retry in entries(report, "retries"):
+    for retry in summary.entries_of(report, "retries"):
         counters["frit"]["retries"] += 1
         log.warning("%s: compiled with %s, because of a mistake of frit's own, please report it: %s", name, retry["without"], retry["because"])
     captured.artifact = result.artifact

@@ -178,6 +178,9 @@ Result<std::shared_ptr<Subgraph>> SubgraphTable::find(const Artifact &artifact,
   if (auto known = loaded.find(name); known != loaded.end()) {
     return known->second;
   }
+  if (!load) {
+    return Status::error(ErrorKind::Unsupported, "this host loads no graphs of control flow");
+  }
   auto file = artifact.subgraph(name);
   FRIT_RETURN_IF_ERROR(file.status());
   auto graph = load(*file);

@@ -331,7 +331,11 @@ Status StandaloneHost::bindWeights(const DecodedPlan &plan, PlanExecutor &execut
 }
 
 Status StandaloneHost::callAten(uint32_t number, RunState &state) {
-  return controls[number].run(*this, state); // create() refuses all other calls
+  return number < controls.size()
+             ? controls[number].run(*this, state)
+             : Status::error(
+                   ErrorKind::Unsupported,
+                   "operators need libtorch; use frit-run-torch, frit.load or frit::torch");
 }
 
 void StandaloneHost::parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) {

@@ -19,7 +19,8 @@ class TorchHost : public TensorHost {
 public:
   /// Looks up all operators that the plan calls, so that an unknown one is an error here and not in
   /// the middle of a call. `load` loads the graphs of control flow.
-  static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan, LoadSubgraph load);
+  static Result<std::unique_ptr<TorchHost>> create(const DecodedPlan &plan,
+                                                   LoadSubgraph load = nullptr);
 
   void *allocateRaw(format::Device device, uint64_t bytes) override;
   void freeRaw(format::Device device, void *memory) override;

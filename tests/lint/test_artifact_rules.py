@@ -5,7 +5,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = ROOT / "docs/Artifact.md"
-TESTS = [ROOT / f"tests/unit/runtime/standalone/{name}Constraints.cpp" for name in ("Artifact", "Call", "Plan", "Weight")]
+TESTS = [ROOT / f"tests/unit/runtime/standalone/{name}Constraints.cpp" for name in ("Artifact", "Call", "ControlFlow", "Plan", "Weight")]
 
 
 def numbers(pattern, path):

@@ -34,7 +34,7 @@ EDGES = {
     "roofline": {"modes", "pages"},
     "inspect": {"errors", "roofline"},
     "torch_logs": {"logs"},
-    "report": {"backend", "environment", "errors", "inspect", "logs", "modes", "pages", "roofline", "sizes", "torch_logs"},
+    "report": {"backend", "cache", "environment", "errors", "inspect", "logs", "modes", "pages", "roofline", "sizes", "torch_logs"},
     "replay": {"backend", "capture", "errors", "options", "verify"},
     "precompiling": {"backend", "cache", "errors"},
     "kept": {"cache"},

@@ -6,17 +6,23 @@ import functools
 import json
 import re
 
-from ..subreports import entries
-
 _KINDS = {"kernels": int, "guards": int, "calls": dict, "random": dict, "channels_last_results": list, "has_buckets": bool}
+
+
+def entries_of(report, what):
+    """The entries of a list of a report such as "kernels", with those of the graphs that its control flow calls, whose `graph` is their name."""
+    found = list(report.get(what, ()))
+    for one in report.get("subgraphs", ()):
+        found += [{"graph": one["name"], **entry} for entry in entries_of(one["report"], what)]
+    return found
 
 
 def summary(report):
     """The summary of a compiler's report (a dict)."""
     return {
-        "kernels": len(entries(report, "kernels")),
+        "kernels": len(entries_of(report, "kernels")),
         "guards": len(report.get("guards", ())),
-        "calls": dict(collections.Counter(call["op"] for call in entries(report, "aten_calls"))),
+        "calls": dict(collections.Counter(call["op"] for call in entries_of(report, "aten_calls"))),
         "random": report.get("random", {}),
         "channels_last_results": report["channels_last_results"],
         "has_buckets": bool(report.get("buckets")),

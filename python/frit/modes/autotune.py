@@ -16,11 +16,11 @@ from torch._dynamo.utils import counters
 from torch.utils._python_dispatch import _disable_current_modes
 
 from ..cache import compiled_graphs
+from ..cache.summary import entries_of
 from ..capture.graph import capture
 from ..errors import FritError
 from ..logs import log
 from ..sizes import buckets
-from ..subreports import entries
 
 #: A schedule is taken only if its time is below this fraction of the best one's, so that noise does not decide a tie.
 MARGIN = 0.97
@@ -70,7 +70,7 @@ class _Search:
         base, report = self._compile("list")
         if report.get("retries"):
             raise NotMeasured("a part of it could not be compiled, so its regions differ from those of a plain compilation")
-        foreign = sorted({call["op"] for call in entries(report, "aten_calls") if not call["op"].startswith("aten.")})
+        foreign = sorted({call["op"] for call in entries_of(report, "aten_calls") if not call["op"].startswith("aten.")})
         if foreign:
             raise NotMeasured(f"it calls {foreign[0]}, which may not be run twice")
         self._base = base

@@ -3,10 +3,10 @@
 import json
 import os
 
+from ..cache.summary import entries_of
 from ..errors import FritError
 from ..inspect import stages
 from ..logs import log
-from ..subreports import entries
 from .counts import COUNTED, GRAPHS
 
 
@@ -65,9 +65,9 @@ def graph_entry(name, stage, nodes, report, anatomy, python_steps=()):
         "name": name,
         "stage": stage,
         "nodes": nodes,
-        "kernels": [dict(kernel) for kernel in entries(report, "kernels")],
-        "aten_calls": entries(report, "aten_calls"),
-        "control_flow": entries(report, "control_flow"),
+        "kernels": [dict(kernel) for kernel in entries_of(report, "kernels")],
+        "aten_calls": entries_of(report, "aten_calls"),
+        "control_flow": entries_of(report, "control_flow"),
         "guards": list(report.get("guards", ())),
         "buckets": [dict(entry) for entry in report.get("buckets", ())],
         "padding": list(report.get("padding", ())),

@@ -118,9 +118,13 @@ def test_repeated_regions_are_subgraphs(graphs):
     assert sum("invoke_subgraph" in node["target"] for node in nodes(graphs[0])) == 3
 
 
+def quantised(x):
+    return torch.quantize_per_tensor(x.float(), 0.1, 10, torch.quint8).dequantize().to(x.dtype)
+
+
 def test_branches_with_a_value_that_no_plan_can_hold_become_callback_steps(graphs):
     def function(x):
-        return torch.cond(x.sum() > 0, lambda x: torch.quantize_per_tensor(x.float(), 0.1, 10, torch.quint8).dequantize().to(x.dtype) + 1, lambda x: x - 1, (x,)) * 2
+        return torch.cond(x.sum() > 0, lambda x: quantised(x) + 1, lambda x: x - 1, (x,)) * 2
 
     compiled = checker.check(function, torch.ones(3))
     checker.check(function, -torch.ones(3), compiled=compiled)
@@ -132,7 +136,7 @@ def test_several_results_of_a_callback(graphs):
     from torch._higher_order_ops.while_loop import while_loop
 
     def function(x):
-        count, total = while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, torch.quantize_per_tensor(x.float(), 0.1, 10, torch.quint8).dequantize().to(x.dtype) * 2), (torch.tensor(0), x))
+        count, total = while_loop(lambda i, x: i < 4, lambda i, x: (i + 1, quantised(x) * 2), (torch.tensor(0), x))
         return count, total + 1
 
     checker.check(function, torch.ones(3))

@@ -82,8 +82,8 @@ TEST_F(Importer, NamesVersionsAndKindsItDoesNotKnow) {
   expectReplaced(ErrorKind::Unsupported, "schema version 9.20", "\"major\":8", "\"major\":9");
   expectReplaced(ErrorKind::Unsupported, "neither an operator of torch.ops nor scalar arithmetic",
                  "torch.ops.aten", "os.system");
-  expectReplaced(ErrorKind::Unsupported, "the higher-order operator 'cond' needs Python",
-                 "torch.ops.aten.add.Tensor", "torch.ops.higher_order.cond");
+  expectReplaced(ErrorKind::Unsupported, "the higher-order operator 'flex_attention' needs Python",
+                 "torch.ops.aten.add.Tensor", "torch.ops.higher_order.flex_attention");
 }
 
 } // namespace
