@@ -39,6 +39,16 @@ Status isTrue(const InputValue &value, TensorHost &host, bool &answer) {
   double real = value.real;
   if (value.kind == InputValue::Kind::Tensor) {
     TensorView view = host.viewOf(value.handle);
+    int64_t count = 1;
+    for (int64_t dim = 0; dim < view.rank; ++dim) {
+      count *= view.sizes[dim];
+    }
+    if (count != 1) { // torch's words
+      return Status::error(ErrorKind::Runtime,
+                           count == 0
+                               ? "Boolean value of Tensor with no values is ambiguous"
+                               : "Boolean value of Tensor with more than one value is ambiguous");
+    }
     TensorSlot slot;
     slot.handle = value.handle;
     slot.data = view.data;
@@ -329,9 +339,11 @@ Status ControlFlow::runScan(TensorHost &host, RunState &state) const {
   size_t kept = carried.size();
   int64_t count = scanned.size() == 0 ? 0 : host.viewOf(scanned[0].handle).sizes[0];
   for (size_t at = 0; at < scanned.size(); ++at) {
-    if (host.viewOf(scanned[at].handle).sizes[0] != count) {
-      return Status::error(ErrorKind::Runtime,
-                           "scan: its tensors have different sizes along the scanned dimension");
+    // torch takes the number of steps from the first one.
+    if (host.viewOf(scanned[at].handle).sizes[0] < count) {
+      return Status::error(ErrorKind::Index,
+                           "scan: a tensor has fewer elements along the scanned dimension than "
+                           "the first one");
     }
   }
   if (count == 0) {
@@ -407,13 +419,13 @@ Status ControlFlow::stack(const format::Value &result, int64_t at, int64_t count
     made.handle = std::exchange(whole, TensorSlot()).handle;
     Values owner(host);
     owner.take(made);
-    return store(result, owner[0], false, host, state);
+    return store(result, owner[0], false, host, state, /*isStacked=*/true);
   }
   return status;
 }
 
 Status ControlFlow::store(const format::Value &result, InputValue &value, bool isShared,
-                          TensorHost &host, RunState &state) const {
+                          TensorHost &host, RunState &state, bool isStacked) const {
   switch (result.kind()) {
   case ValueKind::IntReg:
   case ValueKind::BoolReg:
@@ -436,7 +448,8 @@ Status ControlFlow::store(const format::Value &result, InputValue &value, bool i
   TensorShape shape = shapeOf(view);
   std::vector<int64_t> strides;
   bool isEmpty = false, hasStrides = true;
-  if (type.rank >= 0) {
+  bool isFree = result.integer() != 0 && !isStacked;
+  if (type.rank >= 0 && !isFree) {
     bool fits = view.dtype == type.dtype && view.rank == type.rank;
     for (int64_t dim = 0; fits && dim < view.rank; ++dim) {
       fits = view.sizes[dim] == state.ints[type.sizes[dim]];
@@ -453,7 +466,8 @@ Status ControlFlow::store(const format::Value &result, InputValue &value, bool i
     shape.strides = strides;
   }
   TensorSlot &slot = state.tensors[result.reg()];
-  if (!isShared && (hasStrides || isEmpty)) {
+  // As for calls of ATen (Artifact.fbs): only kernels and views rely on the promised strides.
+  if (!isShared && (hasStrides || isEmpty || isFree)) {
     slot = slotOf(std::exchange(value.handle, nullptr), host);
     value = InputValue();
     return Status::ok();

@@ -63,9 +63,10 @@ private:
   Status runWhileLoop(TensorHost &host, RunState &state) const;
   Status runScan(TensorHost &host, RunState &state) const;
   Status runGraph(size_t graph, const Values &arguments, Values &results) const;
-  /// Moves a value to its register, copied if it may share memory.
+  /// Moves a value to its register, copied if it may share memory. `isStacked`: the runtime has
+  /// made it.
   Status store(const format::Value &result, InputValue &value, bool isShared, TensorHost &host,
-               RunState &state) const;
+               RunState &state, bool isStacked = false) const;
   Status stack(const format::Value &result, int64_t at, int64_t count, const InputValue &value,
                TensorHost &host, RunState &state) const;
 

@@ -318,7 +318,9 @@ Status TorchHost::readItem(const TensorSlot &slot, int64_t *integer, double *rea
       }
     }
     c10::Scalar value = at::Tensor(tensorOf(slot.handle)).item();
-    if (value.isFloatingPoint()) {
+    if (value.isComplex()) { // only a predicate is complex: whether it is zero matters
+      *real = std::abs(value.toComplexDouble());
+    } else if (value.isFloatingPoint()) {
       *real = value.toDouble();
     } else {
       *integer = value.isBoolean() ? value.toBool() : value.toLong();

@@ -50,6 +50,11 @@ class HigherOrderWriter:
                 raise Inexpressible("its graph has Python steps")
             paths = (f"{value.target}.{path}" for path in writer.constant_names)
             constants += [(value, path, name, tensor) for path, (name, tensor) in zip(paths, writer.constants, strict=True)]
+        name = node.target.__name__
+        if name == "while_loop" and any(isinstance(one, bool) for one in node.args[2]):
+            raise self._error(node, "it carries a Python bool, of which torch says that it is an integer")
+        if name == "map_impl" and not all(map(_is_contiguous, _results_of(self.attribute(node.args[0])))):
+            raise Inexpressible("it stacks tensors that are not contiguous, and torch says that the result is contiguous")
         inputs = []
         for value in node.args:
             if isinstance(value, torch.fx.Node) and value in inner:
@@ -213,6 +218,15 @@ class HigherOrderWriter:
         for number, step in self.last_readers.items():
             if number not in kept:
                 step.drops += (number,)
+
+
+def _results_of(gm):
+    (output,) = gm.graph.find_nodes(op="output")
+    return [one.meta.get("val") if isinstance(one, torch.fx.Node) else one for one in pytree.tree_leaves(output.args[0])]
+
+
+def _is_contiguous(value):
+    return not isinstance(value, torch.Tensor) or value.is_contiguous()
 
 
 def _no_text(node):

@@ -167,6 +167,49 @@ def test_random_numbers_in_a_branch_follow_eager():
     assert torch.equal(torch.compile(function, backend="frit")(torch.ones(3)), expected)
 
 
+@pytest.mark.parametrize("predicate", [torch.tensor(0.5), torch.tensor([2]), torch.tensor(0j), torch.tensor(1j), torch.tensor(float("nan"))], ids=str)
+def test_predicates_of_any_type(predicate):
+    def function(p, x):
+        return torch.cond(p, lambda x: x.sin(), lambda x: x.cos(), (x,))
+
+    torch.testing.assert_close(torch.compile(function, backend="frit")(predicate, A), A.sin() if predicate else A.cos())
+
+
+def test_a_predicate_has_one_element():
+    compiled = torch.compile(lambda p, x: torch.cond(p, lambda x: x.sin(), lambda x: x.cos(), (x,)), backend="frit")
+    with pytest.raises(RuntimeError, match="Boolean value of Tensor with more than one value is ambiguous"):
+        compiled(torch.tensor([True, False]), A)
+
+
+def test_results_of_operators_that_break_promises_have_eagers_strides():
+    @torch.library.custom_op("frit_test::turned", mutates_args=())
+    def turned(x: torch.Tensor) -> torch.Tensor:
+        return x.t().contiguous().t()
+
+    turned.register_fake(torch.empty_like)
+    function = lambda x: torch.cond(x.sum() > 0, lambda x: turned(x), lambda x: x - 1, (x,))  # noqa: E731
+    x = torch.rand(3, 4)
+    found, expected = torch.compile(function, backend="frit")(x), torch.compile(function, backend="aot_eager")(x)
+    assert torch.equal(found, expected) and found.stride() == expected.stride() == (1, 3)
+
+
+def test_what_stays_a_python_step(graphs):
+    from torch._higher_order_ops.map import map as map_rows
+
+    x = torch.randn(2, 3, 4, 5, 6)
+    function = lambda x: map_rows(lambda p: p.contiguous(memory_format=torch.channels_last) + 0.5, x)  # noqa: E731
+    result = torch.compile(function, backend="frit")(x)
+    assert torch.equal(result, function(x)) and result.stride() == function(x).stride()
+    assert steps(graphs) == ([], ["map_impl"])
+
+
+def test_a_loop_that_carries_a_python_bool_runs_as_traced(lenient):
+    loop = lambda x: while_loop(lambda b, x: x.sum() < 0, lambda b, x: (b, x + 1), (False, x))  # noqa: E731
+    counters.clear()
+    assert torch.compile(loop, backend="frit")(torch.ones(2))[0] is False
+    assert counters["frit"]["whole_graphs"] == 1
+
+
 def test_no_step_is_a_fallback():
     counters.clear()
     with checker.executables() as made:
@@ -199,7 +242,7 @@ def test_a_file_runs_without_torch(tmp_path):
         def forward(self, n, x):
             n, x = halve(n, x)
             total, parts = running(x)
-            return torch.cond(total.sum() > 1, lambda p: p.cumsum(0)[-1] if False else p.sum(0), lambda p: p[0] * 2, (parts,)), x
+            return torch.cond(total.sum() > 1, lambda p: p.sum(0), lambda p: p[0] * 2, (parts,)), x
 
     module, inputs = Program(), (torch.tensor(0), torch.randn(5, 3))
     torch.export.save(torch.export.export(module, inputs), tmp_path / "program.pt2")
