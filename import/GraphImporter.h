@@ -11,6 +11,7 @@
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 /// The parts of the importer. A ProgramImporter has the state that all graphs of a
 /// program share (symbols, schemas, subgraphs, the error); a GraphImporter
@@ -84,6 +85,7 @@ private:
   llvm::DenseMap<StringRef, SizeExpr> sizes;
   llvm::StringMap<std::optional<AtenSchema>> schemas;
   llvm::DenseMap<StringRef, GraphOp> subgraphs;
+  llvm::StringSet<> subgraphNames;
   unsigned subgraphDepth = 0;
   OwningOpRef<ModuleOp> module;
 };

@@ -201,7 +201,8 @@ FailureOr<GraphOp> ProgramImporter::subgraph(const Argument &argument, Location 
                 location);
   }
   std::string name = argument.text.str();
-  for (unsigned i = 1; module->lookupSymbol(name) || name == options.graphName; ++i) {
+  // A graph takes its name before the graphs inside of it, which are imported first.
+  for (unsigned i = 1; name == options.graphName || !subgraphNames.insert(name).second; ++i) {
     name = (argument.text + "_" + Twine(i)).str();
   }
   ++subgraphDepth;

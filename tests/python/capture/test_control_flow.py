@@ -40,6 +40,11 @@ def nested(n, x):
     return while_loop(lambda n, x: n < 4, body, (n, x))
 
 
+def twice(x):
+    inner = lambda x: torch.cond(x.max() > 1, lambda x: x * 2, lambda x: x * 3, (x,)) + 1  # noqa: E731
+    return torch.cond(x.sum() > 0, inner, lambda x: torch.cond(x.min() < -1, lambda x: -x, inner, (x,)), (x,))
+
+
 A, B = torch.arange(6.0).reshape(2, 3), torch.ones(2, 3)
 PROGRAMS = {
     "first branch": (branch, (A, B)),
@@ -48,6 +53,8 @@ PROGRAMS = {
     "loop": (halve, (torch.tensor(0), A)),
     "loop that never runs": (halve, (torch.tensor(9), A)),
     "loop ended by a value": (halve, (torch.tensor(0), A / 100)),
+    "branches in branches": (twice, (A,)),
+    "branches in branches, others": (twice, (A / 9 - 1,)),
     "nested": (nested, (torch.tensor(0), A - 2)),
     "scan": (running, (torch.randn(5, 3),)),
     "scan of one": (running, (torch.randn(1, 3),)),
