@@ -27,7 +27,8 @@ LogicalResult GraphImporter::importHigherOrder(const Node &node, StringRef name)
   if (name == "auto_functionalized_v2" || name == "auto_functionalized") {
     return importAutoFunctionalized(node, name.ends_with("_v2"));
   }
-  if (name == "cond" || name == "while_loop" || name == "scan" || name == "map_impl") {
+  if (name == "cond" || name == "while_loop" || name == "while_loop_stack_output" ||
+      name == "scan" || name == "map_impl") {
     return importControlFlow(node, name);
   }
   return fail(
@@ -37,8 +38,9 @@ LogicalResult GraphImporter::importHigherOrder(const Node &node, StringRef name)
 }
 
 /// Branches and loops become calls of `higher_order.NAME`. Its arguments are those of torch's
-/// operator without the graphs: cond (predicate, operands), while_loop (carried, others), scan
-/// (carried, scanned, others). The runtime runs the graphs (runtime/plan/ControlFlow.h).
+/// operator without the graphs: cond (predicate, operands), while_loop and while_loop_stack_output
+/// (carried, others), scan (carried, scanned, others). The runtime runs the graphs
+/// (runtime/plan/ControlFlow.h).
 LogicalResult GraphImporter::importControlFlow(const Node &node, StringRef name) {
   CallArguments call;
   SmallVector<Attribute> graphs;

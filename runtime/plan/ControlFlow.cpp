@@ -9,8 +9,9 @@ using format::ValueKind;
 
 namespace {
 
+/// In the order of ControlFlow::Kind.
 constexpr const char *kNames[] = {"higher_order::cond", "higher_order::while_loop",
-                                  "higher_order::scan"};
+                                  "higher_order::while_loop_stack_output", "higher_order::scan"};
 
 const format::Value &argument(const format::Aten &call, uint32_t number) {
   return *call.arguments()->Get(number);
@@ -205,6 +206,13 @@ Status ControlFlow::load(SubgraphTable &table) {
     auto graph = table.find(*plan->artifact, call->graphs()->Get(at)->string_view());
     FRIT_RETURN_IF_ERROR(graph.status());
     graphs.push_back(std::move(*graph));
+    if (const auto *inputs = graphs.back()->plan().source->inputs();
+        inputs && std::any_of(inputs->begin(), inputs->end(),
+                              [](const format::Input *input) { return input->mutated(); })) {
+      return Status::error(ErrorKind::BadArtifact, call->name()->str() +
+                                                       " has a graph that writes to its arguments; "
+                                                       "compile the artifact again");
+    }
     std::vector<bool> &shared = shares.emplace_back();
     if (const auto *outputs = graphs.back()->plan().source->outputs()) {
       for (const format::Output *output : *outputs) {
@@ -232,21 +240,21 @@ Status ControlFlow::checkCounts() const {
     }
     given.push_back(countOf(argument(*call, at)));
   }
+  bool isLoop = kind == Kind::WhileLoop || kind == Kind::WhileLoopStack;
   size_t inputs = kind == Kind::Cond ? given[1] : given[0] + given[1];
   inputs += kind == Kind::Scan ? given[2] : 0;
   size_t outputs = call->results() ? resultsOf(*call).size() : 0;
   for (size_t graph = 0; graph < graphs.size(); ++graph) {
     const format::Plan &source = *graphs[graph]->plan().source;
-    bool isTest = kind == Kind::WhileLoop && graph == 0;
+    bool isTest = isLoop && graph == 0;
     if ((source.inputs() ? source.inputs()->size() : 0) != inputs ||
         shares[graph].size() != (isTest ? 1 : outputs)) {
       return bad("has a graph with another number of arguments or results");
     }
   }
   bool carriesMore = kind == Kind::Scan && given[0] > outputs;
-  return carriesMore || (kind == Kind::WhileLoop && given[0] != outputs)
-             ? bad("carries another number of values")
-             : Status::ok();
+  return carriesMore || (isLoop && given[0] != outputs) ? bad("carries another number of values")
+                                                        : Status::ok();
 }
 
 Status ControlFlow::run(TensorHost &host, RunState &state) const {
@@ -254,6 +262,7 @@ Status ControlFlow::run(TensorHost &host, RunState &state) const {
   case Kind::Cond:
     return runCond(host, state);
   case Kind::WhileLoop:
+  case Kind::WhileLoopStack:
     return runWhileLoop(host, state);
   case Kind::Scan:
     return runScan(host, state);
@@ -309,6 +318,7 @@ Status ControlFlow::runWhileLoop(TensorHost &host, RunState &state) const {
   others.add(argument(*call, 1), state);
   operands.addFrom(others, 0);
   bool hasRun = false;
+  std::vector<std::unique_ptr<Values>> iterations;
   while (true) {
     bool answer = false;
     FRIT_RETURN_IF_ERROR(runGraph(0, operands, results));
@@ -320,12 +330,26 @@ Status ControlFlow::runWhileLoop(TensorHost &host, RunState &state) const {
     operands.clear();
     operands.addFrom(results, 0);
     operands.addFrom(others, 0);
+    if (kind == Kind::WhileLoopStack) {
+      iterations.push_back(std::make_unique<Values>(host));
+      iterations.back()->addFrom(results, 0);
+    }
     hasRun = true;
   }
+  results.clear();
   std::vector<const format::Value *> places = resultsOf(*call);
   for (size_t at = 0; at < carried; ++at) {
-    bool isShared = !hasRun || shares[1][at];
-    FRIT_RETURN_IF_ERROR(store(*places[at], operands[at], isShared, host, state));
+    if (kind == Kind::WhileLoop) {
+      bool isShared = !hasRun || shares[1][at];
+      FRIT_RETURN_IF_ERROR(store(*places[at], operands[at], isShared, host, state));
+      continue;
+    }
+    // Without an iteration torch stacks what came in.
+    auto count = std::max<int64_t>(static_cast<int64_t>(iterations.size()), 1);
+    for (int64_t step = 0; step < count; ++step) {
+      const Values &made = hasRun ? *iterations[static_cast<size_t>(step)] : operands;
+      FRIT_RETURN_IF_ERROR(stack(*places[at], step, count, made[at], host, state));
+    }
   }
   return Status::ok();
 }

@@ -1,4 +1,5 @@
-// Branches and loops as steps of a plan: `higher_order::cond`, `while_loop` and `scan`, which are
+// Branches and loops as steps of a plan: `higher_order::cond`, `while_loop`, `scan`, and
+// `while_loop_stack_output`, whose results are those of all iterations, for a backward. They are
 // torch's operators of these names (torch._higher_order_ops). Their graphs are files inside of the
 // artifact, each with plans of its own. A host loads them (LoadSubgraph) and calls run().
 
@@ -52,7 +53,7 @@ public:
 private:
   class Values;
 
-  enum class Kind : uint8_t { Cond, WhileLoop, Scan };
+  enum class Kind : uint8_t { Cond, WhileLoop, WhileLoopStack, Scan };
 
   ControlFlow(const DecodedPlan &plan, const format::Aten &call, Kind kind)
       : plan(&plan), call(&call), kind(kind) {}

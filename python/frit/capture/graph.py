@@ -125,6 +125,9 @@ class _GraphWriter(HigherOrderWriter):
         self.opaque_values = 0
         self.last_readers = {}  # number of an opaque value -> the last step that reads it
         self.single_result = False
+        self.returns_writes = False  # what the graph writes to its inputs becomes further results
+        self.written = {}  # placeholder -> the node of its new value
+        self.refused_write = False
 
     quoted = staticmethod(_string)
 
@@ -198,7 +201,7 @@ class _GraphWriter(HigherOrderWriter):
             if isinstance(target, torch._ops.OpOverload):
                 if target is _MAKE_TOKEN:
                     self.refs[node] = _NOTHING
-                elif target is not _SINK_TOKENS:
+                elif target is not _SINK_TOKENS and not self.takes_write(node):
                     self._operator_or_callback(node, self._operator)
             elif target in _SCALAR_OPERATORS and (target is not round or node.args[1:] in ((), (None,))):
                 self._operator_or_callback(node, self._scalar_operator)

@@ -1,5 +1,6 @@
 """The part of the graph writer (`graph.py`) for nodes that are not plain operator calls: higher-order operators, effects, Python steps."""
 
+import itertools
 import operator
 
 import torch
@@ -11,6 +12,7 @@ from .opaque import Inexpressible, Slot, gives_quantised, why_opaque
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 # The partitioner wraps the random operators that a backward recomputes in these, without metadata of their results.
+_LOOPS = {"while_loop", "while_loop_stack_output"}
 _AROUND_RANDOM = {"run_and_save_rng_state", "run_with_rng_state", "graphsafe_run_with_rng_state"}
 
 
@@ -26,6 +28,7 @@ class HigherOrderWriter:
             "with_effects": self.effects_call,
             "cond": self.control_flow_call,
             "while_loop": self.control_flow_call,
+            "while_loop_stack_output": self.control_flow_call,
             "scan": self.control_flow_call,
             "map_impl": self.control_flow_call,
         }
@@ -40,34 +43,103 @@ class HigherOrderWriter:
         self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
 
     def control_flow_call(self, node):
-        """Writes a branch or a loop, with its graphs. Lists of operands may have values of several kinds, for which the schema has no tag. The
-        constants of its graphs become operands, the last ones."""
-        inner = {value: type(self)(self.attribute(value), self.sizes) for value in node.args if self._is_graph(value)}
-        constants = []
-        for value, writer in inner.items():
-            writer.write_nodes()
-            if writer.callbacks or writer.opaque_inputs:
-                raise Inexpressible("its graph has Python steps")
-            paths = (f"{value.target}.{path}" for path in writer.constant_names)
-            constants += [(value, path, name, tensor) for path, (name, tensor) in zip(paths, writer.constants, strict=True)]
+        """Writes a branch or a loop, with its graphs."""
         name = node.target.__name__
-        if name == "while_loop" and any(isinstance(one, bool) for one in node.args[2]):
+        if node.kwargs:
+            raise Inexpressible("it writes to its operands")
+        if name in _LOOPS and any(isinstance(one, bool) for one in node.args[2]):
             raise self._error(node, "it carries a Python bool, of which torch says that it is an integer")
         if name == "map_impl" and not all(map(_is_contiguous, _results_of(self.attribute(node.args[0])))):
             raise Inexpressible("it stacks tensors that are not contiguous, and torch says that the result is contiguous")
+        self._control_flow(node, node.target, node.args)
+
+    def written_control_flow_call(self, node):
+        """Writes auto_functionalized_v2 of a branch or a loop that writes to operands. Its graphs write at their ends (`copy_` to an input); here
+        they return these values instead, as further results. A loop carries what it writes."""
+        target, kwargs = node.args[0], node.kwargs
+        first, others = ("operand", ()) if target.__name__ == "cond" else ("carried_input", ("additional_input",))
+        lists, bases = [], []
+        for prefix in (first, *others):
+            lists.append([])
+            for number in itertools.count():
+                place = f"_{prefix}{number}"
+                if f"{place}_base_index" in kwargs:
+                    if any(key.startswith(f"{place}_") and key != f"{place}_base_index" for key in kwargs):
+                        raise Inexpressible("it writes to a view")
+                    bases.append((kwargs[f"{place}_base_index"], len(lists) - 1, number))
+                    lists[-1].append(kwargs["_all_bases"][kwargs[f"{place}_base_index"]])
+                elif place[1:] in kwargs:
+                    lists[-1].append(kwargs[place[1:]])
+                else:
+                    break
+        bases.sort()
+        if [index for index, _, _ in bases] != list(range(len(kwargs["_all_bases"]))) or (others and any(which == 0 for _, which, _ in bases)):
+            raise Inexpressible("two of its operands are one tensor, or it writes to what it carries")
+        offsets = [0, len(lists[0])]
+        written = [offsets[which] + number for _, which, number in bases]
+        order = None
+        if others:
+            moved = {number for _, _, number in bases}
+            rest = [number for number in range(len(lists[1])) if number not in moved]
+            order = [*range(offsets[1]), *written, *(offsets[1] + number for number in rest)]
+            lists = [lists[0] + [lists[1][number] for _, _, number in bases], [lists[1][number] for number in rest]]
+            args = (kwargs["cond_fn"], kwargs["body_fn"], *lists)
+        else:
+            args = (kwargs["pred"], kwargs["true_fn"], kwargs["false_fn"], *lists)
+        self._control_flow(node, target, args, written, order)
+
+    def _control_flow(self, node, target, args, written=(), order=None):
+        """Lists of operands may have values of several kinds, for which the schema has no tag. Constants of the graphs become operands, the last
+        ones. `written`: the inputs of the graphs whose new values they return. `order`: another order of the graphs' inputs."""
+        inner = {value: type(self)(self.attribute(value), self.sizes) for value in args if self._is_graph(value)}
+        constants = []
+        for value, writer in inner.items():
+            writer.returns_writes = bool(written)
+            writer.write_nodes()
+            if writer.callbacks or writer.opaque_inputs:
+                raise Inexpressible("its graph has Python steps")
+            if written and not (target.__name__ == "while_loop" and value is args[0]):
+                writer.return_written(written)
+            if order is not None:
+                writer.inputs = [writer.inputs[number] for number in order]
+            paths = (f"{value.target}.{path}" for path in writer.constant_names)
+            constants += [(value, path, name, tensor) for path, (name, tensor) in zip(paths, writer.constants, strict=True)]
         inputs = []
-        for value in node.args:
+        for value in args:
             if isinstance(value, torch.fx.Node) and value in inner:
                 text = self._graph_with(value, inner[value], constants)
             elif isinstance(value, (list, tuple)):
                 items = [self._argument(node, one, None) for one in value]
-                if value is node.args[-1]:
+                if value is args[-1]:
                     items += [self._constant(f"{node.name}_constant_{number}", path, tensor) for number, (_, path, _, tensor) in enumerate(constants)]
                 text = f'{{"as_arguments":[{",".join(items)}]}}'
             else:
                 text = self._argument(node, value, None)
             inputs.append(f'{{"name":"","arg":{text},"kind":1}}')
-        self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
+        self._emit(node, self._qualified(target), inputs, self._tuple(node, node.meta["val"]), "false")
+
+    def takes_write(self, node):
+        """Whether a node only writes to an input of a graph that returns what it writes; keeps the value."""
+        if not self.returns_writes or node.target is not torch.ops.aten.copy_.default or node.args[0].op != "placeholder":
+            return False
+        to, value = node.args[:2]
+        old, new = to.meta["val"], value.meta.get("val") if isinstance(value, torch.fx.Node) else None
+        if node.users or new is None or new.dtype != old.dtype or new.shape != old.shape:
+            self.refused_write = True
+        self.written[to] = value
+        return True
+
+    def return_written(self, positions):
+        """Makes the new values of inputs further results."""
+        if self.refused_write:
+            raise Inexpressible("it writes values of another type or shape, or reads them afterwards")
+        inputs = [node for node in self.gm.graph.nodes if node.op == "placeholder"]
+        if not set(self.written) <= {inputs[position] for position in positions}:
+            raise Inexpressible("it writes to operands that torch does not name")
+        for position in positions:
+            value = self.written.get(inputs[position], inputs[position])
+            self.outputs.append(self._reference(value, value)[1])
+        self.single_result = False
 
     def _graph_with(self, node, writer, constants):
         """A graph of control flow, which takes the constants of all its graphs."""
@@ -99,6 +171,8 @@ class HigherOrderWriter:
 
     def schemaless_call(self, node):
         """Writes auto_functionalized: an operator that writes to its arguments, with those arguments."""
+        if getattr(node.args[0], "__name__", "") in ("cond", "while_loop") and node.target.__name__ == "auto_functionalized_v2":
+            return self.written_control_flow_call(node)
         inputs = [f'{{"name":"","arg":{self._argument(node, x, None)},"kind":1}}' for x in node.args]
         for name, value in node.kwargs.items():
             text = self._argument(node, value, None)

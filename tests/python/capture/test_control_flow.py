@@ -161,6 +161,57 @@ def test_gradients(graphs):
     assert found and not python
 
 
+def test_the_gradient_of_a_loop(graphs):
+    function = lambda n, x: while_loop(lambda n, x: n < 3, lambda n, x: (n + 1, x.sin() * 2), (n, x))[1]  # noqa: E731
+    for start in (0, 2):
+        found = []
+        for backend in ("aot_eager", "frit"):
+            torch.compiler.reset()
+            x = torch.linspace(0.1, 1, 4, requires_grad=True)
+            y = torch.compile(function, backend=backend, fullgraph=True)(torch.tensor(start), x)
+            y.sum().backward()
+            found.append((y.detach(), x.grad))
+        torch.testing.assert_close(found[1], found[0])
+    operators, python = steps(graphs)
+    assert "while_loop_stack_output" in operators and not python
+
+
+def add_in_branch(x, state):
+    def add(x, state):
+        state.add_(x)
+        return x * state
+
+    return torch.cond(x.sum() > 0, add, lambda x, state: x - state, (x, state)), state.sum()
+
+
+def add_in_loop(x, state, other):
+    def body(n, x):
+        state.mul_(2)
+        return n + 1, x + state * other
+
+    return while_loop(lambda n, x: (n < 3) & (state.sum() < 30), body, (torch.tensor(0), x)), state + 1
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_operands_that_are_written(graphs, sign):
+    with torch.no_grad():
+        checker.check(add_in_branch, sign * torch.rand(3), torch.ones(3))
+        checker.check(add_in_loop, sign * torch.rand(3), torch.full((3,), 2.0), torch.rand(3))
+        checker.check(add_in_loop, sign * torch.rand(3), torch.full((3,), 2.0), torch.rand(3), dynamic=True)
+    found, python = steps(graphs)
+    assert set(found) == {"cond", "while_loop"} and not python
+
+
+def test_a_view_that_is_written_is_a_python_step(graphs):
+    def function(x, state):
+        part = state[1:]
+        return torch.cond(x.sum() > 0, lambda x, part: x + part.add_(1), lambda x, part: x - part, (x, part))
+
+    with torch.no_grad():
+        checker.check(function, torch.rand(3), torch.ones(4))
+    assert steps(graphs)[1] == ["auto_functionalized_v2"]
+
+
 def test_random_numbers_in_a_branch_follow_eager():
     def function(x):
         return torch.cond(x.sum() > 0, lambda x: nn.functional.dropout(x, 0.5) + torch.rand(3), lambda x: x * 1.5, (x,)) + torch.rand(3)

@@ -88,11 +88,13 @@ class _Graph:
         if name == "cond":
             predicate, yes, no, operands = args
             return (yes if predicate else no).apply(operands)
-        if name == "while_loop":
+        if name in ("while_loop", "while_loop_stack_output"):
             test, body, carried, others = args
+            made = []
             while test.apply([*carried, *others])[0]:
                 carried = body.apply([*carried, *others])
-            return carried
+                made.append(carried)
+            return carried if name == "while_loop" else [torch.stack(parts) for parts in zip(*(made or [carried]))]
         if name == "scan":
             step, carried, scanned, others = args
             kept, stacked = len(carried), []

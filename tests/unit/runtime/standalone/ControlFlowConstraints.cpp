@@ -111,6 +111,12 @@ TEST(ArtifactConstraint, A34_SubgraphsAreThereAndFit) {
   expectRefused("another number of arguments",
                 [](Branching &b) { b.call->arguments[1]->items.clear(); });
   expectRefused("takes lists", [](Branching &b) { b.call->name = "higher_order::while_loop"; });
+  expectRefused("writes to its arguments", [](Branching &b) {
+    Small writing;
+    writing.plan().inputs[0]->mutated = true;
+    b.artifact.subgraphs.pop_back();
+    b.add("no", writing.pack());
+  });
   Branching unknown;
   unknown.call->name = "higher_order::until";
   expectError(run(unknown.pack(), 1).status(), "does not know the control flow",
