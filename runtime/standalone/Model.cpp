@@ -19,7 +19,7 @@ namespace {
 /// A graph of control flow. Its host has the threads of the model's.
 class StandaloneSubgraph : public Subgraph {
 public:
-  static Result<std::shared_ptr<Subgraph>> load(std::shared_ptr<const Artifact> artifact,
+  static Result<std::shared_ptr<Subgraph>> load(const std::shared_ptr<const Artifact> &artifact,
                                                 format::Target target,
                                                 const StandaloneHost &outer) {
     const format::Plan *source = artifact->plan(target);
@@ -52,8 +52,8 @@ public:
 
   /// Loads the graphs of a plan's control flow.
   static Status prepare(const DecodedPlan &plan, StandaloneHost &host, format::Target target) {
-    return host.prepareControlFlow(plan, [&](std::shared_ptr<const Artifact> graph) {
-      return load(std::move(graph), target, host);
+    return host.prepareControlFlow(plan, [&](const std::shared_ptr<const Artifact> &graph) {
+      return load(graph, target, host);
     });
   }
 

@@ -12,6 +12,7 @@ from .opaque import Inexpressible, Slot, gives_quantised, why_opaque
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 # The partitioner wraps the random operators that a backward recomputes in these, without metadata of their results.
+_OF_STORAGE = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_.default, torch.ops.aten.as_strided_scatter.default)
 _LOOPS = {"while_loop", "while_loop_stack_output"}
 _AROUND_RANDOM = {"run_and_save_rng_state", "run_with_rng_state", "graphsafe_run_with_rng_state"}
 
@@ -92,6 +93,8 @@ class HigherOrderWriter:
         """Lists of operands may have values of several kinds, for which the schema has no tag. Constants of the graphs become operands, the last
         ones. `written`: the inputs of the graphs whose new values they return. `order`: another order of the graphs' inputs."""
         inner = {value: type(self)(self.attribute(value), self.sizes) for value in args if self._is_graph(value)}
+        if any(_begins_inside(one) for value in inner for one in _results_of(self.attribute(value))) and _reads_storage(self.gm):
+            raise self._error(node, "a graph returns a view that begins inside of its storage, and as_strided reads a storage")
         constants = []
         for value, writer in inner.items():
             writer.returns_writes = bool(written)
@@ -297,6 +300,16 @@ class HigherOrderWriter:
 def _results_of(gm):
     (output,) = gm.graph.find_nodes(op="output")
     return [one.meta.get("val") if isinstance(one, torch.fx.Node) else one for one in pytree.tree_leaves(output.args[0])]
+
+
+def _begins_inside(value):
+    return isinstance(value, torch.Tensor) and not (type(value.storage_offset()) is int and value.storage_offset() == 0)
+
+
+def _reads_storage(gm):
+    """Whether a graph has operators whose offsets count from the beginning of a storage. torch describes the results of control flow as if they
+    began there."""
+    return any(gm.graph.find_nodes(op="call_function", target=op) for op in _OF_STORAGE)
 
 
 def _is_contiguous(value):

@@ -251,6 +251,16 @@ def test_results_of_operators_that_break_promises_have_eagers_strides():
     assert torch.equal(found, expected) and found.stride() == expected.stride() == (1, 3)
 
 
+def test_a_view_of_a_graph_whose_storage_is_read_runs_as_traced(lenient):
+    def function(x):
+        part = torch.cond(x.sum() > 0, lambda x: (x + 1)[1:], lambda x: (x * 2)[1:], (x,))
+        return part.as_strided((2, 2), (4, 1), 0), part * 2
+
+    x = torch.arange(12.0).reshape(3, 4)
+    for found, expected in zip(torch.compile(function, backend="frit")(x), torch.compile(function, backend="aot_eager")(x), strict=True):
+        assert torch.equal(found, expected) and found.storage_offset() == expected.storage_offset()
+
+
 def test_what_stays_a_python_step(graphs):
     from torch._higher_order_ops.map import map as map_rows
 
