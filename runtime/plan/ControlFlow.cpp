@@ -1,5 +1,7 @@
 #include "runtime/plan/ControlFlow.h"
 
+#include "runtime/plan/StorageSpan.h"
+
 #include <algorithm>
 
 namespace frit {
@@ -50,29 +52,18 @@ Status isTrue(const InputValue &value, TensorHost &host, bool &answer) {
                                ? "Boolean value of Tensor with no values is ambiguous"
                                : "Boolean value of Tensor with more than one value is ambiguous");
     }
-    TensorSlot slot;
-    slot.handle = value.handle;
-    slot.data = view.data;
-    slot.lazy = view.lazy;
+    TensorSlot slot = slotOfView(value.handle, view);
     FRIT_RETURN_IF_ERROR(host.readItem(slot, &integer, &real));
   }
   answer = integer != 0 || real != 0;
   return Status::ok();
 }
 
+/// Owns the handle.
 TensorSlot slotOf(void *handle, TensorHost &host) {
-  TensorView view = host.viewOf(handle);
-  TensorSlot slot;
-  slot.handle = handle;
-  slot.data = view.lazy == kPlain ? view.data : nullptr;
-  slot.lazy = view.lazy;
+  TensorSlot slot = slotOfView(handle, host.viewOf(handle));
   slot.owner = TensorSlot::Owner::Handle;
   return slot;
-}
-
-TensorShape shapeOf(const TensorView &view) {
-  auto rank = static_cast<size_t>(view.rank);
-  return {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device};
 }
 
 } // namespace
@@ -113,11 +104,8 @@ public:
       made.handle = state.tensors[value.reg()].handle;
       break;
     case ValueKind::IntReg:
-      made.kind = Kind::Int;
-      made.integer = state.ints[value.reg()];
-      break;
     case ValueKind::BoolReg:
-      made.kind = Kind::Bool;
+      made.kind = value.kind() == ValueKind::IntReg ? Kind::Int : Kind::Bool;
       made.integer = state.ints[value.reg()];
       break;
     case ValueKind::FloatReg:
@@ -150,6 +138,9 @@ public:
       add(value);
     }
   }
+
+  /// Gives the references away.
+  std::vector<InputValue> release() { return std::exchange(all, {}); }
 
   size_t size() const { return all.size(); }
   InputValue &operator[](size_t at) { return all[at]; }
@@ -273,10 +264,7 @@ Status ControlFlow::run(TensorHost &host, RunState &state) const {
 Status ControlFlow::runGraph(size_t graph, const Values &arguments, Values &results) const {
   Values given(arguments.getHost());
   given.addFrom(arguments, 0);
-  std::vector<InputValue> inputs;
-  for (size_t at = 0; at < given.size(); ++at) {
-    inputs.push_back(std::exchange(given[at], InputValue()));
-  }
+  std::vector<InputValue> inputs = given.release();
   std::vector<OutputValue> outputs(shares[graph].size());
   Status status = graphs[graph]->run(inputs, outputs);
   if (status.kind() == ErrorKind::BadInput) {
@@ -378,7 +366,7 @@ Status ControlFlow::runScan(TensorHost &host, RunState &state) const {
     operands.addFrom(carried, 0);
     for (size_t at = 0; at < scanned.size(); ++at) {
       TensorView whole = host.viewOf(scanned[at].handle);
-      TensorShape shape = shapeOf(whole);
+      TensorShape shape = shapeOfView(whole);
       shape.sizes = shape.sizes.subspan(1);
       shape.strides = shape.strides.subspan(1);
       shape.lazy = whole.lazy;
@@ -417,17 +405,14 @@ Status ControlFlow::stack(const format::Value &result, int64_t at, int64_t count
   TensorSlot &whole = state.tensors[result.reg()];
   if (at == 0) {
     // Contiguous, as torch stacks; store() gives it other strides if the plan promises them.
-    std::vector<int64_t> sizes = {count}, strides;
+    std::vector<int64_t> sizes = {count};
     sizes.insert(sizes.end(), part.sizes, part.sizes + part.rank);
-    int64_t stride = 1;
-    for (size_t dim = sizes.size(); dim-- > 0; stride *= std::max<int64_t>(sizes[dim], 1)) {
-      strides.insert(strides.begin(), stride);
-    }
+    std::vector<int64_t> strides = contiguousStrides(sizes);
     FRIT_RETURN_IF_ERROR(host.allocateTensor({sizes, strides, part.dtype, part.device}, whole));
     whole.owner = TensorSlot::Owner::Handle;
   }
   TensorView all = host.viewOf(whole.handle);
-  TensorShape shape = shapeOf(all);
+  TensorShape shape = shapeOfView(all);
   shape.sizes = shape.sizes.subspan(1);
   shape.strides = shape.strides.subspan(1);
   if (!std::equal(shape.sizes.begin(), shape.sizes.end(), part.sizes, part.sizes + part.rank)) {
@@ -469,7 +454,7 @@ Status ControlFlow::store(const format::Value &result, InputValue &value, bool i
   }
   const TensorType &type = plan->tensors[result.reg()];
   TensorView view = host.viewOf(value.handle);
-  TensorShape shape = shapeOf(view);
+  TensorShape shape = shapeOfView(view);
   std::vector<int64_t> strides;
   bool isEmpty = false, hasStrides = true;
   bool isFree = result.integer() != 0 && !isStacked;

@@ -74,6 +74,21 @@ struct TensorShape {
   LazyBits lazy = kPlain;
 };
 
+/// The sizes, strides and type of a tensor, at the start of a storage and without lazy bits.
+inline TensorShape shapeOfView(const TensorView &view) {
+  auto rank = static_cast<size_t>(view.rank);
+  return {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device};
+}
+
+/// A slot for a tensor with this metadata, which owns nothing yet.
+inline TensorSlot slotOfView(void *handle, const TensorView &view) {
+  TensorSlot slot;
+  slot.data = view.lazy == kPlain ? view.data : nullptr;
+  slot.lazy = view.lazy;
+  slot.handle = handle;
+  return slot;
+}
+
 /// Counters over all calls of an executable.
 struct Counters {
   std::atomic<uint64_t> calls{0}, kernelLaunches{0}, atenCalls{0}, allocations{0},

@@ -77,10 +77,9 @@ bool PlanExecutor::rangesMeet(RunState &state) const {
 
 Status PlanExecutor::replaceByCopy(RunState &state, uint32_t number) {
   const TensorView &view = state.views[number];
-  auto rank = static_cast<size_t>(view.rank);
   TensorSlot &slot = state.tensors[inputSpecs[number].reg];
   TensorSlot copy;
-  TensorShape shape = {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device};
+  TensorShape shape = shapeOfView(view);
   shape.lazy = view.lazy;
   FRIT_RETURN_IF_ERROR(host.allocateTensor(shape, copy));
   copy.owner = TensorSlot::Owner::Handle;
@@ -114,10 +113,9 @@ Status PlanExecutor::ontoOriginal(RunState &state, TensorSlot &result) {
     if (first < range.begin || first >= range.end) {
       continue;
     }
-    auto rank = static_cast<size_t>(view.rank);
     auto offset = static_cast<int64_t>((first - range.begin) / bytesOf(view.dtype));
     TensorSlot moved;
-    TensorShape shape = {{view.sizes, rank}, {view.strides, rank}, view.dtype, view.device};
+    TensorShape shape = shapeOfView(view);
     shape.lazy = view.lazy;
     FRIT_RETURN_IF_ERROR(host.viewTensor(copy.original, shape, offset, moved));
     host.releaseTensor(result.handle);

@@ -107,11 +107,7 @@ Status PlanExecutor::bindConstant(uint32_t number, void *handle) {
     gpuOfConstants = view.deviceIndex;
   }
   host.retainTensor(handle);
-  TensorSlot slot;
-  slot.data = view.lazy == kPlain ? view.data : nullptr;
-  slot.lazy = view.lazy;
-  slot.handle = handle;
-  constantSlots.emplace_back(constant.tensor(), slot);
+  constantSlots.emplace_back(constant.tensor(), slotOfView(handle, view));
   return Status::ok();
 }
 

@@ -128,10 +128,7 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
       state.gpu = view.deviceIndex;
     }
     TensorSlot &slot = state.tensors[spec.reg];
-    slot.data = view.lazy == kPlain ? view.data : nullptr;
-    slot.lazy = view.lazy;
-    slot.handle = input.handle;
-    slot.bytes = 0;
+    slot = slotOfView(input.handle, view);
     slot.owner = TensorSlot::Owner::Handle;
     if (spec.returned) {
       host.retainTensor(input.handle);

@@ -5,6 +5,7 @@
 
 #include "runtime/plan/Host.h"
 
+#include <algorithm>
 #include <optional>
 
 namespace frit {
@@ -38,6 +39,17 @@ inline bool liesInside(const TensorShape &shape, int64_t start, uint64_t storage
          (*span == 0 ||
           (start >= 0 && !__builtin_add_overflow(*span, static_cast<uint64_t>(start), &end) &&
            !__builtin_mul_overflow(end, itemBytes, &end) && end <= storageBytes));
+}
+
+/// The strides of a contiguous tensor, as torch counts them: a size of 0 like one of 1.
+inline std::vector<int64_t> contiguousStrides(std::span<const int64_t> sizes) {
+  std::vector<int64_t> strides(sizes.size());
+  int64_t count = 1;
+  for (size_t dim = sizes.size(); dim-- > 0;) {
+    strides[dim] = count;
+    count *= std::max<int64_t>(sizes[dim], 1);
+  }
+  return strides;
 }
 
 } // namespace frit

@@ -16,6 +16,19 @@ namespace frit {
 
 namespace {
 
+/// The backend that runs a plan on the CPU or in the emulation.
+Status createOnCpu(const std::shared_ptr<const DecodedPlan> &plan, format::Target target,
+                   std::unique_ptr<KernelBackend> &backend) {
+  auto take = [&](auto created) {
+    if (created.isOk()) {
+      backend = std::move(*created);
+    }
+    return created.status();
+  };
+  return target == format::Target::Simt ? take(SimtBackend::create(plan))
+                                        : take(CpuBackend::create(*plan));
+}
+
 /// A graph of control flow. Its host has the threads of the model's.
 class StandaloneSubgraph : public Subgraph {
 public:
@@ -35,14 +48,7 @@ public:
     auto host = outer.createForSubgraph(**decoded);
     FRIT_RETURN_IF_ERROR(host.status());
     made->host = std::move(*host);
-    auto take = [&](auto backend) {
-      if (backend.isOk()) {
-        made->backend = std::move(*backend);
-      }
-      return backend.status();
-    };
-    FRIT_RETURN_IF_ERROR(target == format::Target::Simt ? take(SimtBackend::create(*decoded))
-                                                        : take(CpuBackend::create(**decoded)));
+    FRIT_RETURN_IF_ERROR(createOnCpu(*decoded, target, made->backend));
     FRIT_RETURN_IF_ERROR(prepare(**decoded, *made->host, target));
     made->executor = std::make_unique<PlanExecutor>(*decoded, *made->host, *made->backend);
     made->executor->copyArguments();
@@ -94,16 +100,6 @@ struct Model::State {
 namespace {
 
 Status bad(std::string message) { return Status::error(ErrorKind::BadInput, std::move(message)); }
-
-std::vector<int64_t> contiguousStrides(const std::vector<int64_t> &sizes) {
-  std::vector<int64_t> strides(sizes.size());
-  int64_t count = 1;
-  for (size_t dim = sizes.size(); dim-- > 0;) {
-    strides[dim] = count;
-    count *= std::max<int64_t>(sizes[dim], 1);
-  }
-  return strides;
-}
 
 /// A tensor of the host over a caller's memory.
 Result<HostTensor *> hostTensor(const Tensor &tensor, const std::string &place) {
@@ -311,12 +307,6 @@ Result<Model> Model::load(const std::string &path, const LoadOptions &options,
     }
     return created.status();
   };
-  auto takeBackend = [&](auto created) {
-    if (created.isOk()) {
-      state->backend = std::move(*created);
-    }
-    return created.status();
-  };
   std::optional<CudaDevice::Scope> scope;
   if (onGpu) {
     auto device = openDevice(options.device);
@@ -324,12 +314,12 @@ Result<Model> Model::load(const std::string &path, const LoadOptions &options,
     scope.emplace(**device);
     FRIT_RETURN_IF_ERROR(takeHost(CudaHost::create(*state->plan, *device)));
     state->gpu = static_cast<CudaHost *>(state->host.get());
-    FRIT_RETURN_IF_ERROR(
-        takeBackend(CudaBackend::create(state->plan, (*device)->getDriver(), &JitLinker::system)));
+    auto backend = CudaBackend::create(state->plan, (*device)->getDriver(), &JitLinker::system);
+    FRIT_RETURN_IF_ERROR(backend.status());
+    state->backend = std::move(*backend);
   } else {
     FRIT_RETURN_IF_ERROR(takeHost(StandaloneHost::create(*state->plan, options.threads)));
-    FRIT_RETURN_IF_ERROR(simt ? takeBackend(SimtBackend::create(state->plan))
-                              : takeBackend(CpuBackend::create(*state->plan)));
+    FRIT_RETURN_IF_ERROR(createOnCpu(state->plan, plan->target(), state->backend));
     FRIT_RETURN_IF_ERROR(StandaloneSubgraph::prepare(*state->plan, *state->host, plan->target()));
   }
   state->executor = std::make_unique<PlanExecutor>(state->plan, *state->host, *state->backend);

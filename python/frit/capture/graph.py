@@ -22,7 +22,7 @@ from ..errors import CaptureError
 from .higher_order import HigherOrderWriter
 from .opaque import Inexpressible as _Inexpressible
 from .opaque import why_opaque
-from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION
+from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION, tensor_text
 from .size_text import SizeWriter, float_text, literal_text
 from .sources import of_node
 
@@ -158,7 +158,7 @@ class _GraphWriter(HigherOrderWriter):
     def graph(self):
         """Write every node and return the schema's Graph."""
         self.write_nodes()
-        return self.graph_text([_tensor_text(name) for name, _ in self.constants] + self.inputs)
+        return self.graph_text([tensor_text(name) for name, _ in self.constants] + self.inputs)
 
     def write_nodes(self):
         """Write every node."""
@@ -357,7 +357,7 @@ class _GraphWriter(HigherOrderWriter):
         quoted = _string(name)
         if isinstance(value, torch.Tensor):
             self.tensors.append(f"{quoted}:{self._tensor_meta(value, node)}")
-            text, kind = _tensor_text(quoted), "t"
+            text, kind = tensor_text(quoted), "t"
         elif value is None:
             text, kind = '{"as_none":true}', "literal"
         else:
@@ -493,10 +493,6 @@ class _GraphWriter(HigherOrderWriter):
         return _list_text(kinds, items, values)
 
 
-def _tensor_text(quoted):
-    return f'{{"as_tensor":{{"name":{quoted}}}}}'
-
-
 def _dtype_code(dtype):
     code = DTYPES.get(dtype)
     if code is None or dtype in REFUSED_DTYPES:
@@ -537,7 +533,7 @@ def _list_text(kinds, items, values):
         body = ",".join(f'{{"name":{x}}}' for x in items)
         return f'{{"as_tensors":[{body}]}}'
     if kinds <= {"t", "NONE"}:
-        body = ",".join('{"as_none":true}' if x == "null" else f'{{"as_tensor":{{"name":{x}}}}}' for x in items)
+        body = ",".join('{"as_none":true}' if x == "null" else tensor_text(x) for x in items)
         return f'{{"as_optional_tensors":[{body}]}}'
     if len(kinds) == 1:
         tag = _PLURAL.get(next(iter(kinds)))

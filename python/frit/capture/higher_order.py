@@ -9,6 +9,7 @@ from torch._guards import detect_fake_mode
 
 from .callbacks import Callback, Operand, returns_views, type_in_schema, writes_or_views
 from .opaque import Inexpressible, Slot, gives_quantised, why_opaque
+from .schema import tensor_text
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 # The partitioner wraps the random operators that a backward recomputes in these, without metadata of their results.
@@ -148,7 +149,7 @@ class HigherOrderWriter:
         """A graph of control flow, which takes the constants of all its graphs."""
         self.devices.update(writer.devices)
         own = [
-            f'{{"as_tensor":{{"name":{name}}}}}' if owner is node else writer._define(None, f"constant_{number}_of_another_graph", tensor)
+            tensor_text(name) if owner is node else writer._define(None, f"constant_{number}_of_another_graph", tensor)
             for number, (owner, _, name, tensor) in enumerate(constants)
         ]
         return f'{{"as_graph":{{"name":{self.quoted(node.target)},"graph":{writer.graph_text(writer.inputs + own)}}}}}'
@@ -159,7 +160,7 @@ class HigherOrderWriter:
             self.constant_names[path] = name
             self._define(None, name, tensor)
             self.constants.append((self.quoted(name), tensor))
-        return f'{{"as_tensor":{{"name":{self.quoted(self.constant_names[path])}}}}}'
+        return tensor_text(self.quoted(self.constant_names[path]))
 
     def _is_graph(self, value):
         return isinstance(value, torch.fx.Node) and value.op == "get_attr" and isinstance(self.attribute(value), torch.fx.GraphModule)

@@ -94,3 +94,8 @@ SCALAR_OPERATORS = dict.fromkeys(
 OTHER_SCALAR_OPERATORS = dict.fromkeys([math.floor, math.ceil, round, abs], ("x",)) | {
     getattr(torch, f"_sym_{name}"): None for name in ("cos", "cosh", "sin", "sinh", "tan", "tanh", "asin", "acos", "atan", "log2")
 }
+
+
+def tensor_text(quoted):
+    """The argument that is a tensor with this name, which is JSON already."""
+    return f'{{"as_tensor":{{"name":{quoted}}}}}'
