@@ -40,6 +40,7 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   padding.gpu = options.gpu;
   passes.addNestedPass<GraphOp>(createMaterializePaddingPass(padding));
   passes.addNestedPass<GraphOp>(createLowerPaddingPass({.poison = options.poison}));
+  passes.addNestedPass<GraphOp>(createPlaceOperandsPass());
 
   if (options.gpu && !options.eagerNumerics) {
     passes.addNestedPass<GraphOp>(createSinglePassVariancePass({.arch = options.arch}));

@@ -185,7 +185,16 @@ void LoopNests::computeLayouts() {
   }
 }
 
+/// Whether a kernel must write the view: part of it is a fill.
+static bool hasFill(Operation *view) {
+  auto reindex = dyn_cast<ReindexOp>(view);
+  return reindex && reindex.getMap().hasBounds();
+}
+
 LayoutAttr LoopNests::layoutOfView(Operation *view) {
+  if (hasFill(view)) {
+    return getContiguousLayout(cast<RankedTensorType>(view->getResult(0).getType()));
+  }
   LayoutAttr operand = layouts.lookup(view->getOperand(0));
   if (!operand) {
     return {};
@@ -210,7 +219,7 @@ LayoutAttr LoopNests::layoutOfView(Operation *view) {
 /// Whether every reader outside of kernels can read the view through strides.
 bool LoopNests::isReadAsItLies(Operation *view) {
   Value result = view->getResult(0);
-  if (copiedViews.contains(view)) {
+  if (hasFill(view) || copiedViews.contains(view)) {
     return false;
   }
   LayoutAttr layout = layouts.lookup(result);

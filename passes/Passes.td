@@ -128,6 +128,29 @@ def LowerPaddingPass : Pass<"frit-lower-padding", "::mlir::frit::GraphOp"> {
     Statistic<"numUnpads", "unpads", "unpads written as views">];
 }
 
+def PlaceOperandsPass : Pass<"frit-place-operands", "::mlir::frit::GraphOp"> {
+  let summary = "give operands of operator calls the gaps and repetitions they were traced with";
+  let description = [{
+    Some kernels of libraries demand strides: attention on GPUs wants a mask whose rows begin at
+    multiples of 16 bytes, so torch pads the mask and takes a slice of it. A slice of a pad is the
+    value itself, so the strides would be lost. An operand that was traced with gaps or with
+    repetitions, and does not lie so, becomes a view of a tensor that has the gaps as padding and
+    each repetition once. A kernel writes that tensor. Operands with other strides, and slices of
+    something over four times as large, are left to `frit-assign-layouts`.
+
+    ```mlir
+    frit.aten "attention"(%m) [#frit.operand<0>] {operand_layouts = [#frit.layout<[0, 8, 1]>]}
+         : (tensor<4x5x5xf32>)
+    // becomes
+    %0 = frit.reindex %m <(d0, d1) -> (0, d0, d1) where [d1 in 0 to 5]> fill 0.0 : f32
+         : tensor<4x5x5xf32> -> tensor<5x8xf32>
+    %1 = frit.reindex %0 <(d0, d1, d2) -> (d1, d2)> : tensor<5x8xf32> -> tensor<4x5x5xf32>
+    frit.aten "attention"(%1) ...
+    ```
+  }];
+  let statistics = [Statistic<"numPlaced", "operands", "operands that became views">];
+}
+
 //===----------------------------------------------------------------------===//
 // Fusion
 //===----------------------------------------------------------------------===//

@@ -4,6 +4,7 @@ tests are found, and the scripts say what is missing."""
 import importlib.machinery
 import importlib.util
 import json
+import math
 import os
 import subprocess
 import sys
@@ -85,6 +86,8 @@ def test_the_errors_and_sums_of_the_benchmark():
     one = torch.ones(3)
     assert gpu.error_of([one], [one]) == 0 and gpu.error_of([one * 1.5], [one]) == 0.5
     assert gpu.error_of([one.double()], [one]) == gpu.error_of([one[:2]], [one]) == float("inf")
+    assert gpu.error_of([one * math.nan], [one]) == gpu.error_of([one], [one * math.nan]) == math.inf
+    assert gpu.error_of([one * math.nan], [one * math.nan]) == 0
     rows = {"a": {"milliseconds": {"frit": 1.0, "inductor": 4.0}}, "b": {"milliseconds": {"frit": 2.0, "inductor": 2.0}},
             "c": {"milliseconds": {"eager": 1.0}}}
     assert gpu.summary(rows) == {"inductor": {"geometric_mean": pytest.approx(2.0), "worst": 1.0, "worst_kernel": "b"}}

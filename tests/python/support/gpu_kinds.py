@@ -456,7 +456,7 @@ def gathered_rows_sum(s):
 
 @kind(**BLOCKS)
 def numbered(s):
-    return lambda x: x + torch.arange(x.shape[1]) * 0.5, [s.randn(*shape(s, 16384, 4096), dtype=F32)]
+    return lambda x: x + torch.arange(x.shape[1], device=x.device) * 0.5, [s.randn(*shape(s, 16384, 4096), dtype=F32)]
 
 
 def lit_test(name):

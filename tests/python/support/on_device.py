@@ -13,6 +13,10 @@ import torch.utils._pytree as pytree
 
 from benchmarks.gpu import error_of
 
+#: The largest difference from eager's results, relative to their largest number.
+LIMIT = 0.02
+HALVES = (torch.float16, torch.bfloat16)
+
 
 class Small(gpu_kinds.Emulated):
     """The sizes of the emulation, on a device: few rows, all columns."""
@@ -39,7 +43,8 @@ def check_program(program, device):
     if getattr(function, "module", None) is not None:
         function.module.to(device)
     inputs = pytree.tree_map(lambda x: x.detach().to(device).requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x, inputs)
-    with default_device(device):
+    # TensorFloat-32 has an error that depends on the algorithm, and cuDNN may choose another one for another call.
+    with default_device(device), torch.backends.cudnn.flags(deterministic=True, allow_tf32=False):
         # Requests eager's random numbers.
         drawn = {"seed": 3, "options": {"random": "torch"}} if program.random else {}
         checker.check(function, *inputs, training=program.training, fullgraph=program.fullgraph, **drawn)
@@ -58,5 +63,10 @@ def check_kind(one, device, sizes=None):
         actual = torch.compile(function, backend="frit", fullgraph=True, dynamic=one.dynamic, **drawn)(*arguments)
         torch.manual_seed(1)
         error = error_of(actual, expecting(*arguments))
-    assert error < 0.02, f"{one.name}: off by {error} of the largest number"
+        halves = [x for x in pytree.tree_leaves(arguments) if isinstance(x, torch.Tensor) and x.dtype in HALVES]
+        if error >= LIMIT and halves and not one.calls:
+            # Some kernels of eager's add in the type of the operand, so its numbers are less precise than ours: single precision decides.
+            wide = pytree.tree_map(lambda x: x.float() if isinstance(x, torch.Tensor) and x.dtype in HALVES else x, (actual, arguments))
+            error = error_of(wide[0], pytree.tree_map(lambda x: x.float() if x.is_floating_point() else x, expecting(*wide[1])))
+    assert error < LIMIT, f"{one.name}: off by {error} of the largest number"
     return error

@@ -1,0 +1,126 @@
+// Gives operands of operator calls the gaps and repetitions that they were traced with.
+#include "passes/Copies.h"
+#include "passes/Layouts.h"
+#include "passes/LoopNests.h"
+#include "passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_PLACEOPERANDSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+namespace {
+/// Padding of a dim up to so many elements is alignment. More is kept if the tensor grows by a
+/// small factor; else it is a slice of something large, which nobody wants to be allocated.
+constexpr double kAlignment = 64, kMostGrowth = 4;
+
+struct PlaceOperandsPass : frit::impl::PlaceOperandsPassBase<PlaceOperandsPass> {
+  void runOnOperation() override {
+    SizeEstimate estimate(getOperation());
+    for (AtenOp call : getOperation().getBody().front().getOps<AtenOp>()) {
+      for (OpOperand &use : call->getOpOperands()) {
+        place(call, use, estimate);
+      }
+    }
+  }
+
+  void place(AtenOp call, OpOperand &use, const SizeEstimate &estimate) {
+    auto type = dyn_cast<RankedTensorType>(use.get().getType());
+    LayoutDemand demand = getLayoutDemand(use);
+    if (!type || demand.kind != DemandKind::Exact || isDense(demand.layout, type) ||
+        !isKernelElement(type.getElementType()) ||
+        llvm::is_contained(call.getMutatedOperands().value_or(ArrayRef<int64_t>()),
+                           use.getOperandNumber())) {
+      return;
+    }
+    Value &known = placed[{use.get(), demand.layout}];
+    if (!known) {
+      LayoutAttr lies = layoutOf(use.get());
+      if (lies && satisfies(lies, type, demand)) {
+        return;
+      }
+      known = make(call, use.get(), demand.layout, estimate);
+    }
+    if (known) {
+      use.set(known);
+    }
+  }
+
+  /// Where a value lies before anything is copied; null if strides cannot express it.
+  static LayoutAttr layoutOf(Value value) {
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      return getArgumentLayout(cast<GraphOp>(argument.getOwner()->getParentOp()),
+                               argument.getArgNumber());
+    }
+    Operation *def = value.getDefiningOp();
+    if (isView(def)) {
+      LayoutAttr operand = layoutOf(def->getOperand(0));
+      return operand ? getViewLayout(def, operand).value_or(LayoutAttr()) : LayoutAttr();
+    }
+    return isFusible(def) ? getContiguousLayout(cast<RankedTensorType>(value.getType()))
+                          : getCallResultLayout(def, cast<OpResult>(value).getResultNumber());
+  }
+
+  /// The value as a view of a tensor without gaps: what repeats is there once, and a dim is as long
+  /// as its part of the next stride. Null if no tensor is like that.
+  Value make(AtenOp call, Value value, LayoutAttr wanted, const SizeEstimate &estimate) {
+    MLIRContext *context = &getContext();
+    auto type = cast<RankedTensorType>(value.getType());
+    SmallVector<SizeExpr> sizes = getSizes(type);
+    auto strideOf = [&](unsigned dim) { return SizeExpr(wanted.getStrides()[dim]); };
+    SmallVector<unsigned> dims;
+    for (unsigned dim = 0; dim < sizes.size(); ++dim) {
+      if (!sizes[dim].isConstant(1) && !strideOf(dim).isConstant(0)) {
+        dims.push_back(dim);
+      }
+    }
+    llvm::stable_sort(dims, [&](unsigned a, unsigned b) {
+      return estimate.of(strideOf(a)) > estimate.of(strideOf(b));
+    });
+    if (dims.empty() || !strideOf(dims.back()).isConstant(1)) {
+      return {};
+    }
+    SizeExpr zero = SizeExpr::constant(context, 0);
+    SmallVector<SizeExpr> memory;
+    SmallVector<SizeAttr> from(sizes.size(), zero), to, bounded, lows, highs;
+    for (auto [place, dim] : llvm::enumerate(dims)) {
+      SizeExpr size = sizes[dim], extent = size;
+      if (place != 0) {
+        std::optional<SizeExpr> part = strideOf(dims[place - 1]).divideExactly(strideOf(dim));
+        if (!part) {
+          return {};
+        }
+        extent = *part;
+      }
+      double have = estimate.of(size), want = estimate.of(extent);
+      if (want < have || (want > have + kAlignment && want > have * kMostGrowth)) {
+        return {};
+      }
+      memory.push_back(extent);
+      from[dim] = SizeExpr::dim(context, place);
+      to.push_back(SizeExpr::dim(context, dim));
+      if (extent != size) {
+        bounded.push_back(from[dim]);
+        lows.push_back(zero);
+        highs.push_back(size);
+      }
+    }
+    OpBuilder builder(call);
+    Type element = type.getElementType();
+    auto lay = MapAttr::get(context, memory.size(), 0, from, bounded, lows, highs);
+    auto fill = bounded.empty() ? TypedAttr() : builder.getZeroAttr(element);
+    auto laid = ReindexOp::create(builder, value.getLoc(), getTensorType(memory, element), value,
+                                  lay, fill);
+    ++numPlaced;
+    return ReindexOp::create(builder, value.getLoc(), type, laid,
+                             MapAttr::get(context, sizes.size(), to), TypedAttr());
+  }
+
+  llvm::DenseMap<std::pair<Value, Attribute>, Value> placed;
+};
+} // namespace

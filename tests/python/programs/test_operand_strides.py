@@ -1,0 +1,51 @@
+"""An operator that is called gets its operands with the strides they have in eager: kernels of libraries demand some, as attention does of masks."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+
+
+@torch.library.custom_op("frit_tests::strides_of", mutates_args=())
+def strides_of(x: torch.Tensor) -> torch.Tensor:
+    return torch.tensor(x.stride())
+
+
+@strides_of.register_fake
+def _(x):
+    return torch.empty(x.dim(), dtype=torch.int64)
+
+
+def padded(x, multiple=8):
+    """The values of x, with rows that begin at multiples of 8 elements."""
+    last = x.shape[-1]
+    return F.pad(x, (0, multiple - last % multiple))[..., :last]
+
+
+PROGRAMS = {
+    "padded rows": lambda x: padded(x * 2),
+    "padded rows of an argument": padded,
+    "repeated": lambda x: (x + 1)[:, None].expand(-1, 3, -1, -1),
+    "padded and repeated": lambda x: padded(x.exp())[:, None].expand(-1, 3, -1, -1),
+    "padded, repeated, of few types": lambda x: padded((x > 0).to(torch.int16))[None].expand(4, -1, -1, -1),
+    "columns": lambda x: padded(x.sin()).mT,
+    "padded in two dims": lambda x: F.pad(x.cos(), (0, 1, 0, 2))[:, : x.shape[1], : x.shape[2]],
+    "part of a product": lambda x: (x @ x.mT)[:, :, :3],
+    "a slice of something large": lambda x: F.pad(x.tanh(), (0, 1000))[..., : x.shape[-1]],
+    "a scalar": lambda x: x.sum().expand(2, 3),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_strides(name, dynamic):
+    def function(x):
+        y = PROGRAMS[name](x)
+        return strides_of(y), y + 0
+
+    compiled = torch.compile(function, backend="frit", dynamic=dynamic, fullgraph=True)
+    for rows, columns in (5, 5), (4, 7), (9, 8):
+        x = torch.randn(2, rows, columns)
+        (strides, value), (expected, expected_value) = compiled(x), function(x)
+        torch.testing.assert_close(value, expected_value)
+        if name != "a slice of something large":
+            assert strides.tolist() == expected.tolist()
