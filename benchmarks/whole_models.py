@@ -8,15 +8,22 @@ imported (`--contenders frit,openvino,onnxruntime`); frit depends on neither.
 
 import argparse
 import io
+import os
+import shutil
 import statistics
+import subprocess
 import sys
+import tempfile
 import time
 import warnings
+from pathlib import Path
 
 import torch
 from torch import nn
 
 from . import measure
+
+TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[1] / "build")) / "bin"
 
 VOCABULARY = 8192
 
@@ -139,9 +146,23 @@ def _onnxruntime(plain, values):
     return lambda *_: torch.from_numpy(session.run(None, named)[0])
 
 
+def _file(plain, values):
+    """frit's counterpart of what OpenVINO and ONNX Runtime do: the exported program with its weights, compiled to a file and loaded."""
+    import frit
+
+    folder = tempfile.mkdtemp()
+    program, compiled = os.path.join(folder, "model.pt2"), os.path.join(folder, "model.frit")
+    torch.export.save(torch.export.export(plain, values), program)
+    subprocess.run([TOOLS / "frit-compile", program, "-o", compiled], check=True, capture_output=True)
+    model = frit.load(compiled)
+    shutil.rmtree(folder)
+    return model
+
+
 CONTENDERS = {
     "eager": lambda plain, values: plain,
     "frit": _compiled("frit"),
+    "frit-file": _file,
     "batch-invariant": _compiled("frit", numerics="batch-invariant"),
     "inductor": _compiled("inductor"),
     "openvino": _openvino,

@@ -261,6 +261,11 @@ Tensor AtenCall::finish(Tensor x, unsigned i) {
   return builder.broadcast(builder.cast(x, resultDtype(i), /*implicit=*/true), to);
 }
 
+LayoutAttr AtenCall::resultLayout(unsigned i) const {
+  std::optional<ArrayAttr> layouts = op.getResultLayouts();
+  return layouts && i < layouts->size() ? dyn_cast<LayoutAttr>((*layouts)[i]) : LayoutAttr();
+}
+
 LayoutAttr AtenCall::operandLayout(ArgumentRef which) const {
   auto operand = dyn_cast_or_null<OperandAttr>(attribute(placeOf(which)));
   std::optional<ArrayAttr> layouts = op.getOperandLayouts();
@@ -318,10 +323,10 @@ std::string RuleTable::findOverload(StringRef prefix) const {
 const RuleTable &mlir::frit::getRules() {
   static const RuleTable table = [] {
     RuleTable rules;
-    for (auto add :
-         {addElementwiseRules, addBinaryRules, addActivationRules, addComparisonRules, addCastRules,
-          addMakingRules, addMovingRules, addScatteringRules, addIndexingRules, addReductionRules,
-          addNormRules, addSoftmaxRules, addLossRules, addBackwardRules, addCompositeRules}) {
+    for (auto add : {addElementwiseRules, addBinaryRules, addActivationRules, addComparisonRules,
+                     addCastRules, addMakingRules, addMovingRules, addScatteringRules,
+                     addIndexingRules, addReductionRules, addNormRules, addSoftmaxRules,
+                     addLossRules, addBackwardRules, addCompositeRules, addLibraryRules}) {
       add(rules);
     }
     return rules;

@@ -73,6 +73,8 @@ public:
   Tensor finish(Tensor x, unsigned i = 0);
   /// The layout that the trace saw for a tensor argument, or null.
   LayoutAttr operandLayout(ArgumentRef which) const;
+  /// The same for result `i`.
+  LayoutAttr resultLayout(unsigned i = 0) const;
   //===--- refusal --------------------------------------------------------===//
   /// Refuses the call for this reason; the first reason counts. Returns what a rule returns then.
   std::nullopt_t refuse(const Twine &why);
@@ -137,6 +139,7 @@ void addSoftmaxRules(RuleTable &table);
 void addLossRules(RuleTable &table);
 void addBackwardRules(RuleTable &table);
 void addCompositeRules(RuleTable &table);
+void addLibraryRules(RuleTable &table);
 
 /// Every rule of the room; built once.
 const RuleTable &getRules();

@@ -51,6 +51,8 @@ public:
   OpBuilder &getBuilder() { return builder; }
   Location getLoc() const { return loc; }
   const SizeFacts &getFacts() const { return facts; }
+  /// Whether results must have eager's bits, so sums are rounded as eager rounds them.
+  bool isExact() const { return !contract; }
   SizeExpr size(int64_t value) const { return SizeExpr::constant(getContext(), value); }
   SizeExpr dim(unsigned position) const { return SizeExpr::dim(getContext(), position); }
 

@@ -57,7 +57,8 @@ frit.graph @batch_norm_in_eval(%a: tensor<2x3x4xf32>, %b: tensor<3xf32>, %c: ten
 // -----
 
 // CHECK-LABEL: frit.graph @linear
-// CHECK-NEXT:    frit.aten "aten.linear.default"
+// CHECK-NEXT:    %[[W:.*]] = frit.reindex %arg1 <(d0, d1) -> (d1, d0)>
+// CHECK-NEXT:    frit.aten "aten.mm.default"(%arg0, %[[W]])
 // CHECK-SAME:      reason = "a matrix product: a library has the kernel"
 // CHECK-NEXT:    frit.return
 frit.graph @linear(%a: tensor<4x8xf32>, %b: tensor<3x8xf32>) -> tensor<4x3xf32> {
@@ -67,9 +68,36 @@ frit.graph @linear(%a: tensor<4x8xf32>, %b: tensor<3x8xf32>) -> tensor<4x3xf32> 
 
 // -----
 
+// A bias, a batch that varies, and no depth that is provably equal.
+// CHECK-LABEL: frit.graph @linear_of_batches
+// CHECK-NEXT:    %[[X:.*]] = frit.reshape %arg0 {{.*}} -> tensor<?x8xf32, #frit.dims<[4 * s0, 8]>>
+// CHECK-NEXT:    %[[W:.*]] = frit.reindex %arg1
+// CHECK-NEXT:    %[[Y:.*]] = frit.aten "aten.addmm.default"(%arg2, %[[X]], %[[W]]) [#frit.operand<0>, #frit.operand<1>, #frit.operand<2>, 1, 1]
+// CHECK-NEXT:    frit.reshape %[[Y]]
+// CHECK-NEXT:    frit.aten "aten.linear.default"
+frit.graph @linear_of_batches(%a: tensor<?x4x8xf32, #frit.dims<[s0, 4, 8]>>, %b: tensor<3x8xf32>, %c: tensor<3xf32>, %d: tensor<3x?xf32, #frit.dims<[3, s0]>>)
+    -> (tensor<?x4x3xf32, #frit.dims<[s0, 4, 3]>>, tensor<?x4x3xf32, #frit.dims<[s0, 4, 3]>>) attributes {symbols = [#frit.symbol<"s0", min = 2>]} {
+  %0 = frit.aten "aten.linear.default"(%a, %b, %c) [#frit.operand<0>, #frit.operand<1>, #frit.operand<2>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<?x4x8xf32, #frit.dims<[s0, 4, 8]>>, tensor<3x8xf32>, tensor<3xf32>) -> tensor<?x4x3xf32, #frit.dims<[s0, 4, 3]>>
+  %1 = frit.aten "aten.linear.default"(%a, %d, %c) [#frit.operand<0>, #frit.operand<1>, #frit.operand<2>] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<?x4x8xf32, #frit.dims<[s0, 4, 8]>>, tensor<3x?xf32, #frit.dims<[3, s0]>>, tensor<3xf32>) -> tensor<?x4x3xf32, #frit.dims<[s0, 4, 3]>>
+  frit.return %0, %1 : tensor<?x4x3xf32, #frit.dims<[s0, 4, 3]>>, tensor<?x4x3xf32, #frit.dims<[s0, 4, 3]>>
+}
+
+// -----
+
+// CHECK-LABEL: frit.graph @convolution
+// CHECK-NEXT:    frit.aten "aten.convolution.default"(%arg0, %arg1) [#frit.operand<0>, #frit.operand<1>, unit, [2, 2], [1, 0], [1, 1], false, [0, 0], 1]
+frit.graph @convolution(%a: tensor<1x2x5x6xf32>, %b: tensor<3x2x3x3xf32>) -> tensor<1x3x3x2xf32> {
+  %0 = frit.aten "aten.conv2d.default"(%a, %b) [#frit.operand<0>, #frit.operand<1>, unit, [2], [1, 0], [1, 1], 1] {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<1x2x5x6xf32>, tensor<3x2x3x3xf32>) -> tensor<1x3x3x2xf32>
+  frit.return %0 : tensor<1x3x3x2xf32>
+}
+
+// -----
+
 // CHECK-LABEL: frit.graph @attention
-// CHECK-NEXT:    frit.aten "aten.scaled_dot_product_attention.default"
+// CHECK-NEXT:    %[[Y:.*]]:2 = frit.aten "aten._scaled_dot_product_flash_attention_for_cpu.default"(%arg0, %arg0, %arg0)
+// CHECK-SAME:      [#frit.operand<0>, #frit.operand<1>, #frit.operand<2>, 0.000000e+00, false, unit, unit]
 // CHECK-SAME:      reason = "attention: a library has the kernel"
+// CHECK-SAME:      -> (tensor<1x2x4x8xf32>, tensor<1x2x4xf32>)
 // CHECK-NEXT:    frit.return
 frit.graph @attention(%a: tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32> {
   %0 = frit.aten "aten.scaled_dot_product_attention.default"(%a) [#frit.operand<0>, #frit.operand<0>, #frit.operand<0>, unit, 0.0, false, unit, false] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (tensor<1x2x4x8xf32>) -> tensor<1x2x4x8xf32>

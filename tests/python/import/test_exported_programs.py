@@ -9,6 +9,7 @@ from torch import nn
 
 from frit import CompileError
 
+FLASH = "_scaled_dot_product_flash_attention_for_cpu"
 X, IMAGE, TOKENS = (4, 8), (2, 6, 8, 8), (2, 5, 8)
 
 # name -> (module, shapes of its inputs, base names of the operators that may stay calls)
@@ -16,14 +17,14 @@ MODULES = {
     "mlp": (
         lambda: nn.Sequential(nn.Linear(8, 16), nn.LayerNorm(16), nn.GELU(), nn.Dropout(), nn.Linear(16, 3), nn.Softmax(-1)),
         (X,),
-        {"linear"},
+        {"addmm"},
     ),
     "convolutions": (
         lambda: nn.Sequential(
             nn.Conv2d(6, 4, 3), nn.BatchNorm2d(4), nn.ReLU(inplace=True), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(36, 2), nn.LogSoftmax(1)
         ),
         (IMAGE,),
-        {"conv2d", "max_pool2d", "linear"},
+        {"convolution", "max_pool2d", "addmm"},
     ),
     "norms": (
         lambda: nn.Sequential(
@@ -32,11 +33,11 @@ MODULES = {
         (IMAGE,),
         set(),
     ),
-    "attention": (lambda: nn.MultiheadAttention(8, 2, batch_first=True), (TOKENS,) * 3, {"linear", "bmm"}),
+    "attention": (lambda: nn.MultiheadAttention(8, 2, batch_first=True), (TOKENS,) * 3, {"addmm", "bmm"}),
     "encoder layer": (
         lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
         (TOKENS,),
-        {"linear", "scaled_dot_product_attention"},
+        {"addmm", FLASH},
     ),
 }
 
@@ -61,7 +62,7 @@ FUNCTIONS = {
     ),
     "attention as a call": (
         lambda x: F.scaled_dot_product_attention(*[x.view(1, 2, 2, 8)] * 3, is_causal=True),
-        {"scaled_dot_product_attention"},
+        {FLASH},
     ),
     "differences": (
         lambda x: (
@@ -204,7 +205,7 @@ class Autocast(nn.Module):
 
 
 def test_regions_of_autocast_and_no_grad():
-    check(Autocast(enabled=False), [torch.randn(X)], {"linear"})
+    check(Autocast(enabled=False), [torch.randn(X)], {"addmm"})
     module = Autocast(enabled=True).eval().requires_grad_(False)
     with pytest.raises(CompileError, match=r"casts of 'wrap_with_autocast' are chosen in Python: export the program with run_decompositions\(\)"):
         compiled(module, [torch.randn(X)])
