@@ -91,6 +91,28 @@ def convnext(batch, side):
     return transformers.ConvNextModel(config), {"pixel_values": torch.randn(batch, 3, side, side)}
 
 
+def albert(batch, length):
+    import transformers
+
+    config = transformers.AlbertConfig(
+        embedding_size=128, hidden_size=384, intermediate_size=1536, num_hidden_layers=4, num_attention_heads=6, vocab_size=VOCABULARY
+    )
+    return transformers.AlbertModel(config), _tokens(batch, length)
+
+
+def whisper_encoder(batch, frames):
+    import transformers
+
+    config = transformers.WhisperConfig(d_model=384, encoder_layers=4, encoder_attention_heads=6, encoder_ffn_dim=1536, max_source_positions=frames // 2)
+    return transformers.models.whisper.modeling_whisper.WhisperEncoder(config), {"input_features": torch.randn(batch, 80, frames)}
+
+
+def mobilenet(batch, side):
+    import transformers
+
+    return transformers.MobileNetV2Model(transformers.MobileNetV2Config(image_size=side)), {"pixel_values": torch.randn(batch, 3, side, side)}
+
+
 MODELS = {
     "bert 1x16": lambda: bert(1, 16),
     "bert 8x128": lambda: bert(8, 128),
@@ -102,6 +124,9 @@ MODELS = {
     "resnet18 1x96": lambda: resnet18(1, 96),
     "resnet18 8x96": lambda: resnet18(8, 96),
     "convnext 4x96": lambda: convnext(4, 96),
+    "albert 2x64": lambda: albert(2, 64),
+    "whisper encoder 1x200": lambda: whisper_encoder(1, 200),
+    "mobilenet v2 2x96": lambda: mobilenet(2, 96),
 }
 
 

@@ -268,9 +268,10 @@ bool readWeights(PyObject *given, std::map<std::string, at::TensorBase> &weights
 PyObject *open(PyObject *, PyObject *arguments) {
   HANDLE_TH_ERRORS
   PyObject *path = nullptr, *folder = nullptr, *given = nullptr;
-  int allowHostCode = 0, checkWeights = 0;
-  if (!PyArg_ParseTuple(arguments, "O&ppO&O!:open", PyUnicode_FSConverter, &path, &allowHostCode,
-                        &checkWeights, PyUnicode_FSConverter, &folder, &PyDict_Type, &given)) {
+  int allowHostCode = 0, checkWeights = 0, pack = 1;
+  if (!PyArg_ParseTuple(arguments, "O&ppO&O!|p:open", PyUnicode_FSConverter, &path, &allowHostCode,
+                        &checkWeights, PyUnicode_FSConverter, &folder, &PyDict_Type, &given,
+                        &pack)) {
     return nullptr;
   }
   auto take = [](PyObject *bytes) {
@@ -293,6 +294,9 @@ PyObject *open(PyObject *, PyObject *arguments) {
   auto executable = TorchExecutable::load(*artifact, {}, false, weights);
   if (!executable.isOk()) {
     return raise("ArtifactError", executable.status().message());
+  }
+  if (!pack) {
+    (*executable)->readWeightsInPlace();
   }
   return makeExecutableObject(executableType, std::move(*executable));
   END_HANDLE_TH_ERRORS
@@ -349,7 +353,8 @@ PyMethodDef functions[] = {
      "difference(kept, expected) -> str\n\nWhat the first artifact says otherwise than the second; "
      "empty where both say the same."},
     {"open", open, METH_VARARGS,
-     "open(path, allow_host_code, check_weights, weights_folder, weights) -> Executable\n\nMaps an "
+     "open(path, allow_host_code, check_weights, weights_folder, weights, pack=True) -> "
+     "Executable\n\nMaps an "
      "artifact's file; its weights stay where "
      "they are mapped, or are the tensors of a dictionary by name."},
     {nullptr, nullptr, 0, nullptr}};

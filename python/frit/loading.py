@@ -71,15 +71,18 @@ def _value(fields):
     return Value(**{**fields, "shape": None if shape is None else tuple(shape)})
 
 
-def load(path, *, weights=None, allow_host_code=False, check_weights=False):
+def load(path, *, weights=None, allow_host_code=False, check_weights=False, pack=True):
     """Loads a .frit file. `check_weights` compares every weight with its digest first, which reads them all.
 
     `weights` is the folder of the weights if the file was compiled with `--weights=external`, or a tensor for each name
     (`module.state_dict()`) with `--weights=none`. Such tensors are used in place, so the module and the loaded model share them.
+
+    `pack`: on CPUs, weights of the file that nothing can write to are packed at their first use in a product of many rows or a convolution, which
+    makes it faster and needs as much memory again (`packed_bytes` of `stats()`).
     """
     path = os.fspath(path)
     if not path:
         raise ArtifactError("frit.load needs the path of a .frit file, got an empty one")
     given = dict(weights) if isinstance(weights, Mapping) else {}
     folder = "" if weights is None or isinstance(weights, Mapping) else os.fspath(weights)
-    return Model(native.library(ArtifactError).open(path, allow_host_code, check_weights, folder, given), path)
+    return Model(native.library(ArtifactError).open(path, allow_host_code, check_weights, folder, given, pack), path)

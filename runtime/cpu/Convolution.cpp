@@ -152,6 +152,28 @@ void padRows(void *argument, int64_t begin, int64_t end) {
   }
 }
 
+/// The panels of a weight that keeps its values; null if they are kept for another width.
+const float *packedPanels(const ConvolutionWork &work, const ConvolutionKernel &kernel,
+                          ParallelFor parallelFor) {
+  int64_t panels = work.convolution->groups * work.panels;
+  int64_t each = work.panelFloats(kernel.lanes);
+  return work.convolution->packed->get(
+      int64_t(work.vectors) * kernel.lanes, panels * each, [&](float *to) {
+        struct Call {
+          decltype(ConvolutionKernel::pack) pack;
+          const ConvolutionWork *work;
+          float *to;
+        } call = {kernel.pack, &work, to};
+        parallelFor(
+            panels, std::max<int64_t>(kPieceFloats / std::max<int64_t>(each, 1), 1),
+            [](void *argument, int64_t begin, int64_t end) {
+              auto *call = static_cast<Call *>(argument);
+              call->pack(*call->work, call->to, begin, end);
+            },
+            &call);
+      });
+}
+
 } // namespace
 
 void runConvolution(const Convolution &convolution, const ConvolutionKernel &kernel,
@@ -205,6 +227,9 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
     --work.vectors;
   }
   work.panels = panels();
+  if (of.packed && work.vectors == std::min<int64_t>(wanted, kernel.vectors)) {
+    work.packed = packedPanels(work, kernel, parallelFor);
+  }
   struct Call {
     decltype(ConvolutionKernel::run) run;
     const ConvolutionWork *work;

@@ -2,10 +2,11 @@
 // (a batch norm), a summand for each element (a residual), limits (a relu). A matrix product is a
 // convolution of images of one pixel.
 //
-// The weight is not repacked in advance. Each thread packs a panel of it (some output channels
-// along the whole depth) for its vectors, uses it for all its pixels and discards it. So no packed
-// weight can be stale, whoever writes to the weight and however (docs/Rationale.md has the
-// numbers).
+// A weight that somebody may write to is not packed in advance. Each thread packs a panel of it
+// (some output channels along the whole depth) for its vectors, uses it for all its pixels and
+// discards it. So no packed weight can be stale, whoever writes to the weight and however
+// (docs/Rationale.md has the numbers). A weight that is known to keep its values is packed once
+// (PackedWeight), with the same results.
 //
 // A convolution of few pixels is a product of few rows (Product.h): the inputs of each pixel are
 // copied beside each other, in the order of the weight's memory, and the weight is not copied.
@@ -18,7 +19,53 @@
 
 #include "runtime/cpu/Product.h"
 
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <new>
+
 namespace frit {
+
+/// Uninitialised floats, aligned for vectors: a load that crosses cache lines takes twice as long.
+class AlignedFloats {
+public:
+  AlignedFloats() = default;
+  explicit AlignedFloats(int64_t floats);
+  float *get() const { return memory.get(); }
+
+private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Delete {
+    void operator()(float *memory) const;
+  };
+  std::unique_ptr<float[], Delete> memory;
+};
+
+/// The panels of a weight that keeps its values, packed by the first convolution or product that
+/// needs them. Threads may share it.
+class PackedWeight {
+public:
+  /// Returns the panels for rows of `width` floats, `floats` in all, after the first call filled
+  /// them with `fill`; null if they were packed for another width.
+  template <typename Fill> const float *get(int64_t width, int64_t floats, const Fill &fill) {
+    std::call_once(once, [&] {
+      AlignedFloats made(floats);
+      fill(made.get());
+      memory = std::move(made);
+      packedWidth = width;
+      size.store(floats * int64_t(sizeof(float)), std::memory_order_relaxed);
+    });
+    return packedWidth == width ? memory.get() : nullptr;
+  }
+  /// Memory that is in use, in bytes.
+  int64_t bytes() const { return size.load(std::memory_order_relaxed); }
+
+private:
+  std::once_flag once;
+  AlignedFloats memory;
+  int64_t packedWidth = 0;
+  std::atomic<int64_t> size{0};
+};
 
 /// Sizes and strides are in elements. The result and `added` are dense in the order
 /// (image, row, column, channel); the columns of the epilogue are the outputs.
@@ -40,6 +87,9 @@ struct Convolution : Epilogue {
 
   /// A summand for each element of the result. Null: none.
   const float *added = nullptr;
+
+  /// Where the panels of the weight are kept; null if the weight may change.
+  PackedWeight *packed = nullptr;
 
   /// Elements are summed alike, however many pixels there are.
   bool inOneOrder = false;

@@ -4,6 +4,6 @@
 
 namespace frit {
 
-const ConvolutionKernel kConvolutionAvx2 = {8, 3, runUnits<8, 3, 8, 6, 4>};
+const ConvolutionKernel kConvolutionAvx2 = {8, 3, runUnits<8, 3, 8, 6, 4>, packPanels<8>};
 
 } // namespace frit

@@ -4,6 +4,6 @@
 
 namespace frit {
 
-const ConvolutionKernel kConvolutionAvx512 = {16, 4, runUnits<16, 4, 8, 8, 8, 6>};
+const ConvolutionKernel kConvolutionAvx512 = {16, 4, runUnits<16, 4, 8, 8, 8, 6>, packPanels<16>};
 
 } // namespace frit

@@ -4,8 +4,6 @@
 
 #include "runtime/cpu/Convolution.h"
 
-#include <memory>
-#include <new>
 #include <span>
 
 namespace frit {
@@ -79,24 +77,14 @@ struct ConvolutionWork {
   int vectors;
   int64_t panels;
   int64_t blocks;
+  /// All panels, one after the other; null if each unit packs its own.
+  const float *packed = nullptr;
+
+  /// The floats of a panel along the whole depth.
+  int64_t panelFloats(int lanes) const { return convolution->depth() * vectors * lanes; }
 };
 
 constexpr int64_t kBlockPixels = 24;
-
-/// Uninitialised floats, aligned for vectors: a load that crosses cache lines takes twice as long.
-class AlignedFloats {
-public:
-  AlignedFloats() = default;
-  explicit AlignedFloats(int64_t floats);
-  float *get() const { return memory.get(); }
-
-private:
-  static constexpr std::align_val_t kAlignment{64};
-  struct Delete {
-    void operator()(float *memory) const;
-  };
-  std::unique_ptr<float[], Delete> memory;
-};
 
 /// Memory of this thread for a panel of this many floats, reused by later calls; aligned for
 /// vectors.
@@ -106,6 +94,8 @@ struct ConvolutionKernel {
   /// The lanes of a vector, and the most vectors of a panel.
   int lanes, vectors;
   void (*run)(const ConvolutionWork &work, int64_t begin, int64_t end);
+  /// Packs the panels [begin, end) of all groups into `to`, where the first of all panels begins.
+  void (*pack)(const ConvolutionWork &work, float *to, int64_t begin, int64_t end);
 };
 
 std::span<const ConvolutionKernel *const> convolutionKernels();

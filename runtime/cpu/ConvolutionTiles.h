@@ -164,13 +164,38 @@ void runPixels(const PanelWork &work, PixelCursor &cursor, int64_t begin, int64_
   }
 }
 
+/// Packs the steps [step, until) of a panel that begins at an output and has some columns.
+template <int Lanes>
+void packPanel(const ConvolutionWork &work, int64_t output, int64_t columns, int64_t step,
+               int64_t until, float *to) {
+  int64_t vectors = (columns + Lanes - 1) / Lanes;
+  auto *pack = work.depthStride == 1 ? packRows<Lanes> : packColumns<Lanes>;
+  for (int64_t v = 0; v < vectors; ++v) {
+    pack(work.convolution->weight + (output + v * Lanes) * work.outputStride,
+         work.depthStride == 1 ? work.outputStride : work.depthStride, columns - v * Lanes, step,
+         until, to + v * Lanes, vectors * Lanes);
+  }
+}
+
+/// Packs whole panels. A panel's parts along the depth lie one after the other.
+template <int Lanes>
+void packPanels(const ConvolutionWork &work, float *to, int64_t begin, int64_t end) {
+  const Convolution &of = *work.convolution;
+  int64_t outputs = of.outputs / of.groups, width = int64_t(work.vectors) * Lanes;
+  for (; begin < end; ++begin) {
+    int64_t column = begin % work.panels * width, columns = std::min(width, outputs - column);
+    packPanel<Lanes>(work, begin / work.panels * outputs + column, columns, 0, of.depth(),
+                     to + begin * work.panelFloats(Lanes));
+  }
+}
+
 /// Computes the units [begin, end), one panel after the other.
 template <int Lanes, int MaxVectors, int... Rows>
 void runUnits(const ConvolutionWork &work, int64_t begin, int64_t end) {
   const Convolution &of = *work.convolution;
   int64_t depth = of.depth(), pixels = of.pixels(), outputs = of.outputs / of.groups;
   int64_t width = int64_t(work.vectors) * Lanes;
-  float *packed = panelOfThread(kPanelDepth * MaxVectors * Lanes);
+  float *own = work.packed ? nullptr : panelOfThread(kPanelDepth * MaxVectors * Lanes);
   while (begin < end) {
     int64_t panel = begin / work.blocks, last = std::min(end, (panel + 1) * work.blocks);
     int64_t from = begin % work.blocks * kBlockPixels;
@@ -180,7 +205,7 @@ void runUnits(const ConvolutionWork &work, int64_t begin, int64_t end) {
     int64_t output = group * outputs + column;
     const float *input = of.input + group * (of.channels / of.groups) * of.channelStride;
     auto at = [&](const float *values) { return values ? values + output : nullptr; };
-    PanelWork part = {.panel = packed,
+    PanelWork part = {.panel = own,
                       .offsets = work.offsets,
                       .depth = 0,
                       .columns = std::min(width, outputs - column),
@@ -204,11 +229,10 @@ void runUnits(const ConvolutionWork &work, int64_t begin, int64_t end) {
       part.offsets = work.offsets + step;
       part.isFirst = step == 0;
       part.isLast = until == depth;
-      for (int v = 0; v < vectors; ++v) {
-        auto *pack = work.depthStride == 1 ? packRows<Lanes> : packColumns<Lanes>;
-        pack(of.weight + (output + v * Lanes) * work.outputStride,
-             work.depthStride == 1 ? work.outputStride : work.depthStride, part.columns - v * Lanes,
-             step, until, packed + v * Lanes, int64_t(vectors) * Lanes);
+      if (work.packed) {
+        part.panel = work.packed + panel * work.panelFloats(Lanes) + step * vectors * Lanes;
+      } else {
+        packPanel<Lanes>(work, output, part.columns, step, until, own);
       }
       PixelCursor cursor(of, input, from);
       [&]<int... Number>(std::integer_sequence<int, Number...>) {

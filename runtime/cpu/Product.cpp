@@ -51,6 +51,7 @@ static std::optional<Convolution> tallProduct(const Product &product) {
   made.weightStrides[0] = isAlongDepth ? product.rightStride : 1;
   made.weightStrides[1] = isAlongDepth ? 1 : product.rightStride;
   made.result = product.result;
+  made.packed = product.packed;
   if (product.added && product.addedRowStride == 0 && product.addedColumnStride == 1) {
     made.bias = product.added;
   } else if (product.added) {

@@ -18,6 +18,8 @@
 
 namespace frit {
 
+class PackedWeight;
+
 /// The contiguous dim of the right operand.
 enum class ProductForm : uint8_t { AlongDepth, AlongColumns };
 
@@ -49,6 +51,8 @@ struct Product : Epilogue {
   int64_t addedRowStride = 0, addedColumnStride = 0;
   float *result = nullptr;
   int64_t resultStride = 0;
+  /// Where a product of many rows keeps the panels of the weight; null if the weight may change.
+  PackedWeight *packed = nullptr;
 };
 
 /// The vector lanes of the kernel for this machine; 0 if it has none.

@@ -118,6 +118,9 @@ struct LoadOptions {
   bool checkWeights = false;
   /// The folder of the weights file, for an artifact compiled with --weights=external.
   std::string weightsFolder;
+  /// Pack the weights of the file that nothing can write to once, for products and convolutions on
+  /// the CPU; they need as much memory again.
+  bool pack = true;
   /// Threads for kernels, 0: one per processor. libtorch has its own.
   unsigned threads = 0;
   /// "cpu", "cuda" or "cuda:1" (tensors are copied to and from the device around a call), or

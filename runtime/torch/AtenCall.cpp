@@ -292,7 +292,8 @@ at::Tensor fit(at::Tensor tensor, const format::Value &value, bool aliases, cons
 
 } // namespace
 
-Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &source) {
+Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &source,
+                                   const std::vector<bool> &frozen) {
   Result<std::optional<ConvolutionCall>> convolution = convolutionOf(source);
   FRIT_RETURN_IF_ERROR(convolution.status());
   std::string name = *convolution ? "aten::convolution" : source.name()->str();
@@ -316,6 +317,12 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
   FRIT_RETURN_IF_ERROR(attention.status());
   call.attention = *attention;
   call.convolution = *convolution;
+  uint32_t weight = call.product       ? call.product->right
+                    : call.convolution ? call.convolution->weight
+                                       : kNoRegister;
+  if (weight < frozen.size() && frozen[weight]) {
+    call.packed = std::make_shared<PackedWeight>();
+  }
   const c10::FunctionSchema &schema = found->schema();
   const auto &arguments = schema.arguments();
   std::vector<bool> given(arguments.size(), false);

@@ -21,13 +21,16 @@ class AtenCall {
 public:
   /// Looks up the operator and converts literals; fails if the installed torch lacks the operator
   /// or its schema differs.
-  static Result<AtenCall> prepare(const DecodedPlan &plan, const format::Aten &source);
+  /// `frozen`: see frozenTensors.
+  static Result<AtenCall> prepare(const DecodedPlan &plan, const format::Aten &source,
+                                  const std::vector<bool> &frozen);
 
   AtenCall(AtenCall &&other) noexcept
       : source(other.source), handle(other.handle), stack(std::move(other.stack)),
         dynamic(std::move(other.dynamic)), written(std::move(other.written)),
         resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout),
-        product(other.product), attention(other.attention), convolution(other.convolution) {}
+        product(other.product), attention(other.attention), convolution(other.convolution),
+        packed(std::move(other.packed)) {}
 
   /// A result differs from the one that the graph was traced with.
   struct Disagreement : std::runtime_error {
@@ -52,6 +55,11 @@ public:
   mutable std::atomic<uint64_t> ownAttention{0};
   /// The same for convolutions (AtenConvolution.cpp).
   mutable std::atomic<uint64_t> ownConvolutions{0};
+
+  /// The memory of a packed weight, in bytes.
+  uint64_t packedBytes() const { return packed ? static_cast<uint64_t>(packed->bytes()) : 0; }
+  /// Reads the weight as it lies from now on; not beside calls.
+  void readInPlace() { packed.reset(); }
 
 private:
   AtenCall(const format::Aten &source, c10::OperatorHandle handle)
@@ -84,6 +92,9 @@ private:
   std::optional<AttentionCall> attention;
   /// Then the handle is that of aten::convolution.
   std::optional<ConvolutionCall> convolution;
+  /// The packed weight of the product or convolution, if the plan's file owns the weight and nobody
+  /// can write to it.
+  std::shared_ptr<PackedWeight> packed;
 };
 
 } // namespace frit

@@ -39,6 +39,7 @@ std::optional<at::Tensor> AtenCall::runOwnConvolution(const DecodedPlan &plan,
       {work->images, work->outputs, work->resultHeight, work->resultWidth}, c10::kFloat,
       /*pin_memory=*/false, c10::MemoryFormat::ChannelsLast));
   work->result = result.mutable_data_ptr<float>();
+  work->packed = packed.get();
   runConvolution(*work, parallelForOnTorchThreads);
   ownConvolutions.fetch_add(1, std::memory_order_relaxed);
   return result;

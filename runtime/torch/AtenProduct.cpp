@@ -35,6 +35,7 @@ std::optional<at::Tensor> AtenCall::runOwnProduct(const DecodedPlan &plan, RunSt
   at::Tensor result(at::detail::empty_cpu({work->rows, work->columns}, c10::kFloat));
   work->result = result.mutable_data_ptr<float>();
   work->resultStride = work->columns;
+  work->packed = packed.get();
   runProduct(*work, parallelForOnTorchThreads);
   ownProducts.fetch_add(1, std::memory_order_relaxed);
   return result;

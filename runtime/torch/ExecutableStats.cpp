@@ -26,6 +26,7 @@ public:
     sum("aten_calls", counters.atenCalls);
     fields["subgraph_calls"] += 0;
     fields["own_products"] += 0;
+    fields["packed_bytes"] += 0;
     fields["own_attention"] += 0;
     fields["own_convolutions"] += 0;
     sum("allocations", counters.allocations);
@@ -149,6 +150,7 @@ private:
       name += "." + (call.overload().empty() ? "default" : call.overload());
       byName[name] += call.count.load();
       fields["own_products"] += call.ownProducts.load();
+      fields["packed_bytes"] += call.packedBytes();
       fields["own_attention"] += call.ownAttention.load();
       fields["own_convolutions"] += call.ownConvolutions.load();
       if (uint64_t copies = call.strideCopies.load()) {

@@ -135,6 +135,8 @@ Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants,
   return Status::ok();
 }
 
+void TorchExecutable::readWeightsInPlace() { host->readWeightsInPlace(); }
+
 Signature TorchExecutable::describeItself() const { return describe(*plan); }
 
 std::string TorchExecutable::signature() const { return signatureOf(*plan); }

@@ -40,6 +40,9 @@ public:
        bool poison = false, const std::map<std::string, at::TensorBase> &weights = {});
   ~TorchExecutable();
 
+  /// Keeps no packed weights (PackedWeight); before the first call.
+  void readWeightsInPlace();
+
   /// Takes the handles of `inputs`; throws what eager would throw.
   void run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
   /// The same, but returns the reason if the arguments do not fit the compiled graph; nothing has

@@ -1,6 +1,7 @@
 #include "runtime/torch/TorchHost.h"
 
 #include "runtime/cuda/GraphPool.h"
+#include "runtime/plan/FrozenWeights.h"
 #include "runtime/plan/StorageSpan.h"
 #include "runtime/torch/BlockCache.h"
 #include "runtime/torch/Bridge.h"
@@ -80,6 +81,7 @@ Result<std::unique_ptr<TorchHost>> TorchHost::create(const DecodedPlan &plan, Lo
   std::unique_ptr<TorchHost> host(new TorchHost(plan));
   SubgraphTable table(std::move(load));
   host->calls.reserve(plan.atenCalls.size());
+  std::vector<bool> frozen = frozenTensors(plan);
   for (const format::Aten *source : plan.atenCalls) {
     if (ControlFlow::isControlFlow(*source)) {
       Result<ControlFlow> control = ControlFlow::prepare(plan, *source, table);
@@ -89,13 +91,21 @@ Result<std::unique_ptr<TorchHost>> TorchHost::create(const DecodedPlan &plan, Lo
       host->calls.emplace_back(std::move(*control));
       continue;
     }
-    Result<AtenCall> call = AtenCall::prepare(plan, *source);
+    Result<AtenCall> call = AtenCall::prepare(plan, *source, frozen);
     if (!call.isOk()) {
       return call.status();
     }
     host->calls.emplace_back(std::move(*call));
   }
   return host;
+}
+
+void TorchHost::readWeightsInPlace() {
+  for (Call &call : calls) {
+    if (auto *aten = std::get_if<AtenCall>(&call)) {
+      aten->readInPlace();
+    }
+  }
 }
 
 void *TorchHost::allocateRaw(format::Device device, uint64_t bytes) {

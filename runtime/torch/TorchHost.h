@@ -52,6 +52,8 @@ public:
 
   using Call = std::variant<AtenCall, ControlFlow>;
   const std::vector<Call> &preparedCalls() const { return calls; }
+  /// Keeps no packed weights; before the first call.
+  void readWeightsInPlace();
   bool hasNotes() const { return anyNotes.load(std::memory_order_relaxed); }
   std::vector<std::string> takeNotes();
 

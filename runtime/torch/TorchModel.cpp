@@ -93,6 +93,9 @@ Result<TorchModel> TorchModel::load(const std::string &path, const LoadOptions &
     auto executable = TorchExecutable::load(*artifact, {}, false, {weights.begin(), weights.end()});
     FRIT_RETURN_IF_ERROR(executable.status());
     state->executable = std::move(*executable);
+    if (!options.pack) {
+      state->executable->readWeightsInPlace();
+    }
     return Status::ok();
   }));
   state->signature = state->executable->describeItself();

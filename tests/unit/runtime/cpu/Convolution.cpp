@@ -219,6 +219,33 @@ TEST_P(Convolutions, HaveTheSameBitsForEveryNumberOfThreadsAndImages) {
   EXPECT_GE(compared, 3);
 }
 
+TEST_P(Convolutions, PackTheWeightOnce) {
+  int packedCount = 0;
+  for (const Shape &shape : kShapes) {
+    for (Order filters : {ChannelsFirst, ChannelsLast}) {
+      Case one(shape, ChannelsLast, filters, 2);
+      run(one.convolution);
+      std::vector<float> expected = one.result;
+      PackedWeight packed;
+      one.convolution.packed = &packed;
+      pieces = 3;
+      run(one.convolution);
+      EXPECT_EQ(one.result, expected);
+      pieces = 1;
+      if (packed.bytes() == 0) {
+        continue; // read as it lies, or there are too few units for whole panels
+      }
+      // From then on nobody reads it.
+      ++packedCount;
+      one.convolution.weight = nullptr;
+      std::fill(one.result.begin(), one.result.end(), 0.0f);
+      run(one.convolution);
+      EXPECT_EQ(one.result, expected);
+    }
+  }
+  EXPECT_GE(packedCount, 4);
+}
+
 TEST_P(Convolutions, KeepWhatIsNotFinite) {
   Case one({1, 4, 4, 4, 20, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 1}, ChannelsLast, ChannelsFirst, 1);
   one.convolution.isLimited = true;
