@@ -36,6 +36,11 @@ LogicalResult PlanReplay::run() {
 }
 
 LogicalResult PlanReplay::readArguments() {
+  // A store may update a weight in place: the runtime maps weights as private, writable memory.
+  llvm::DenseSet<Value> updated;
+  for (StoreOp store : graph.getBody().getOps<StoreOp>()) {
+    updated.insert(baseOf(store.getTarget()));
+  }
   size_t input = 0, constant = 0;
   for (BlockArgument argument : graph.getBody().getArguments()) {
     unsigned number = argument.getArgNumber();
@@ -65,7 +70,8 @@ LogicalResult PlanReplay::readArguments() {
     if (!hasSizes(place, type)) {
       return fail(by, "has other sizes than the graph says");
     }
-    auto kind = isConstant ? PlanMemory::Kind::Constant : PlanMemory::Kind::Argument;
+    auto kind = isConstant && !updated.contains(argument) ? PlanMemory::Kind::Constant
+                                                          : PlanMemory::Kind::Argument;
     place.storage = memory.newStorage(kind, number, std::nullopt);
     if (failed(define(reg, place, by))) {
       return failure();

@@ -8,6 +8,7 @@ import checker
 import pytest
 import torch
 import torch.nn.functional as F
+import torch.utils._pytree as pytree
 from exported import TOOLS, Function, compile_file, compiled
 from torch import nn
 from torch.export import Dim
@@ -289,3 +290,45 @@ def test_buffers_that_share_memory_are_read(tmp_path):
     theirs, call = copy.deepcopy(module), frit.load(compile_file(tmp_path, module, [torch.ones(2)]))
     for _ in range(2):
         assert torch.equal(call(torch.ones(2)), theirs(torch.ones(2)))
+
+
+def counted(m, x):
+    m.n.add_(1)
+    return x + m.n, m.n > 2, m.b
+
+
+def moved(m, x):
+    m.b.mul_(2).sub_(1)
+    return (m.b > 3).any(), m.b.sum() + x
+
+
+def branched(m, x):
+    m.n.add_(1)
+    return torch.cond(m.n > 1, lambda x: x + 1, lambda x: x - 1, (x,)) + m.n
+
+
+def branched_by_the_argument(m, x):
+    m.n.add_(1)
+    return torch.cond(x.sum() > 0, lambda x: x + m.n, lambda x: x - m.n, (x,))
+
+
+def returned_twice(m, x):
+    m.n.add_(1)
+    return m.n, x + m.n, m.n.reshape(1), m.n
+
+
+@pytest.mark.parametrize("function", [counted, moved, branched, branched_by_the_argument, returned_twice])
+def test_a_kernel_writes_a_weight_of_the_file(tmp_path, function):
+    module = Held(function)
+    torch.export.save(torch.export.export(module, (torch.ones(6),)), tmp_path / "m.pt2")
+    file = tmp_path / "m.frit"
+    command = [TOOLS / "frit-compile", tmp_path / "m.pt2", "-o", file, "--require-standalone"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    before = file.read_bytes()
+    theirs, calls = copy.deepcopy(module), [frit.load(file), frit.load(file)]
+    for _ in range(3):
+        expected = theirs(torch.ones(6))
+        for call in calls:
+            assert all(map(torch.equal, pytree.tree_leaves(call(torch.ones(6))), pytree.tree_leaves(expected)))
+    assert file.read_bytes() == before
