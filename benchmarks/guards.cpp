@@ -88,7 +88,7 @@ void evaluateAllGuards(benchmark::State &state) {
   int64_t round = 0;
   for (auto _ : state) {
     guards.setSymbols(48 * (1 + (++round & 3)));
-    bool fine = runProgram(guards.code, guards.ints.data(), nullptr) &&
+    bool fine = runProgram(guards.code, guards.ints.data(), nullptr) == ScalarError::None &&
                 allHold({guards.ints.data() + guards.first, kGuards});
     if (!fine) {
       std::abort();

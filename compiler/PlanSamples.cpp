@@ -259,7 +259,7 @@ static std::optional<int64_t> compute(Op op, int64_t a, int64_t b, int64_t c) {
   case Op::FloorDiv:
     return b == 0 ? 0 : llvm::divideFloorSigned(a, b);
   case Op::Mod:
-    return b == 0 ? 0 : a - b * llvm::divideFloorSigned(a, b);
+    return b == 0 ? a : a - b * llvm::divideFloorSigned(a, b);
   case Op::TruncDiv:
     return b == 0 ? 0 : a / b;
   case Op::TruncRem:
@@ -318,12 +318,13 @@ void PlanSamples::run(uint32_t number) {
       return reg < ints.size() && ints[reg] ? *ints[reg] : Sampled(kSomeNumber);
     };
     bool onInts = compute(instruction.op(), 1, 1, 1).has_value();
-    bool toInt =
-        onInts || instruction.op() == Op::FloatToInt || instruction.op() == Op::FloatToBool ||
-        instruction.op() == Op::FIsNan || instruction.op() == Op::FIsInf ||
-        (instruction.op() >= Op::FEq && instruction.op() <= Op::FGe) ||
-        (instruction.op() >= Op::ToI8 && instruction.op() <= Op::ToBool) ||
-        instruction.op() == Op::Shl || instruction.op() == Op::Shr || instruction.op() == Op::Pow;
+    bool toInt = onInts || instruction.op() == Op::FloatToInt ||
+                 instruction.op() == Op::PythonInt || instruction.op() == Op::FloatToBool ||
+                 instruction.op() == Op::FIsNan || instruction.op() == Op::FIsInf ||
+                 (instruction.op() >= Op::FEq && instruction.op() <= Op::FGe) ||
+                 (instruction.op() >= Op::ToI8 && instruction.op() <= Op::ToBool) ||
+                 instruction.op() == Op::Shl || instruction.op() == Op::Shr ||
+                 instruction.op() == Op::Pow;
     if (!toInt) {
       continue;
     }

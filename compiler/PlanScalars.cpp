@@ -4,11 +4,13 @@
 
 #include "compiler/PlanWriter.h"
 
+#include "ir/FritAttributes.h"
 #include "passes/Copies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/StringSwitch.h"
 
 namespace frit {
@@ -71,8 +73,71 @@ uint32_t PlanWriter::sizeRegister(SizeExpr size) {
   return reg;
 }
 
+namespace {
+/// count * mod(left, right) + rest.
+struct Remainder {
+  int64_t count;
+  SizeExpr left, right, rest;
+};
+} // namespace
+
+/// The coefficient of the first monomial with this factor, and that of the same in another size.
+static std::pair<int64_t, int64_t> coefficientsAt(Attribute atom, SizeExpr size, SizeExpr other) {
+  for (auto [count, monomial] :
+       llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
+    if (!llvm::is_contained(monomial, atom)) {
+      continue;
+    }
+    for (auto [otherCount, same] :
+         llvm::zip(other.getAttr().getCoefficients(), other.getAttr().getMonomials())) {
+      if (same == monomial) {
+        return {count, otherCount};
+      }
+    }
+    break;
+  }
+  return {0, 0};
+}
+
+static bool hasFactor(SizeExpr size, Attribute atom) {
+  return llvm::any_of(size.getAttr().getMonomials(),
+                      [&](auto monomial) { return llvm::is_contained(monomial, atom); });
+}
+
+/// A remainder by a divisor that may be zero, which SizeExpr stores as a difference: an error has
+/// to name the operator that the program has.
+static std::optional<Remainder> findRemainder(SizeExpr size) {
+  for (auto monomial : size.getAttr().getMonomials()) {
+    for (Attribute atom : monomial) {
+      auto call = dyn_cast<SizeCallAttr>(atom);
+      if (!call || call.getFunction() != SizeFunction::FloorDiv) {
+        continue;
+      }
+      SizeExpr left = call.getLhs(), right = call.getRhs();
+      SizeExpr one = left.mod(right);
+      auto [ofOne, ofAll] = coefficientsAt(atom, one, size);
+      if (right.getConstant() || ofOne == 0 || ofAll % ofOne != 0 || ofAll / ofOne < 1) {
+        continue;
+      }
+      SizeExpr rest = size - one * (ofAll / ofOne);
+      if (!hasFactor(rest, atom) &&
+          rest.getAttr().getMonomials().size() < size.getAttr().getMonomials().size()) {
+        return Remainder{ofAll / ofOne, left, right, rest};
+      }
+    }
+  }
+  return std::nullopt;
+}
+
 uint32_t PlanWriter::emitPolynomial(SizeExpr size, uint32_t program) {
   std::optional<uint32_t> sum;
+  if (std::optional<Remainder> found = findRemainder(size)) {
+    sum = builder.emit(program, Op::Mod, sizeRegister(found->left), sizeRegister(found->right));
+    if (found->count != 1) {
+      sum = builder.emit(program, Op::Mul, *sum, builder.intConstant(found->count));
+    }
+    size = found->rest;
+  }
   for (auto [coefficient, monomial] :
        llvm::zip(size.getAttr().getCoefficients(), size.getAttr().getMonomials())) {
     std::optional<uint32_t> product;
@@ -157,6 +222,9 @@ static std::optional<ScalarForm> scalarForm(Operation &op) {
   if (isa<arith::SelectOp>(op)) {
     return ScalarForm{isa<FloatType>(type) ? Op::FSelect : Op::Select, isa<FloatType>(type)};
   }
+  if (isa<arith::FPToSIOp>(op) && kPythonAttr.isOn(&op)) {
+    return ScalarForm{Op::PythonInt, false};
+  }
   if (isa<arith::TruncIOp>(op)) {
     // The only such cast of host scalars is from i64 to i1: the lowest bit.
     return ScalarForm{Op::And, false};
@@ -224,6 +292,19 @@ static std::optional<ScalarForm> scalarForm(Operation &op) {
       .Default(std::nullopt);
 }
 
+/// The register of the integer that was converted to this float; nullopt if there is none.
+std::optional<uint32_t> PlanWriter::integerOf(Value real) {
+  Operation *def = real.getDefiningOp();
+  if (isa_and_nonnull<arith::SIToFPOp, arith::UIToFPOp>(def)) {
+    return intRegister(def->getOperand(0));
+  }
+  FloatAttr constant;
+  if (matchPattern(real, m_Constant(&constant)) && constant.getValue().isInteger()) {
+    return builder.intConstant(static_cast<int64_t>(constant.getValueAsDouble()));
+  }
+  return std::nullopt;
+}
+
 LogicalResult PlanWriter::writeScalar(Operation &op) {
   if (auto truncation = dyn_cast<arith::TruncFOp>(op)) {
     Type to = truncation.getType();
@@ -232,6 +313,14 @@ LogicalResult PlanWriter::writeScalar(Operation &op) {
     floats[truncation.getResult()] =
         builder.emitTo(openProgram(), result, rounding, floatRegister(truncation.getIn()));
     return success();
+  }
+  if (isa<arith::DivFOp>(op) && kPythonAttr.isOn(&op)) {
+    std::optional<uint32_t> left = integerOf(op.getOperand(0)), right = integerOf(op.getOperand(1));
+    if (left && right) {
+      floats[op.getResult(0)] =
+          builder.emitTo(openProgram(), builder.newFloat(), Op::TrueDiv, *left, *right);
+      return success();
+    }
   }
   auto form = op.getNumResults() == 1 ? scalarForm(op) : std::nullopt;
   if (!form) {

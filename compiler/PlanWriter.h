@@ -86,6 +86,7 @@ private:
   bool isUnbacked(mlir::frit::SizeExpr size);
   /// The program at the end of the steps written so far; appends a new one if they end otherwise.
   uint32_t openProgram();
+  std::optional<uint32_t> integerOf(mlir::Value real);
   uint32_t intRegister(mlir::Value value) { return ints.lookup(value); }
   uint32_t floatRegister(mlir::Value value) { return floats.lookup(value); }
 

@@ -1,5 +1,7 @@
 #include "import/ScalarBuilder.h"
 
+#include "ir/FritAttributes.h"
+
 #include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
@@ -21,7 +23,12 @@ Value ScalarBuilder::toInt(Value x) {
   if (isBool(x)) {
     return arith::ExtUIOp::create(b, loc, b.getI64Type(), x);
   }
-  return isFloat(x) ? arith::FPToSIOp::create(b, loc, b.getI64Type(), x).getResult() : x;
+  if (!isFloat(x)) {
+    return x;
+  }
+  auto converted = arith::FPToSIOp::create(b, loc, b.getI64Type(), x);
+  kPythonAttr.mark(converted);
+  return converted;
 }
 
 Value ScalarBuilder::toBool(Value x) {
@@ -97,7 +104,11 @@ Value ScalarBuilder::absolute(Value x) {
 }
 
 Value ScalarBuilder::divide(Value x, Value y) {
-  return arith::DivFOp::create(b, loc, toFloat(x), toFloat(y));
+  auto quotient = arith::DivFOp::create(b, loc, toFloat(x), toFloat(y));
+  if (!isFloat(x) && !isFloat(y)) {
+    kPythonAttr.mark(quotient);
+  }
+  return quotient;
 }
 
 Value ScalarBuilder::floorDivide(Value x, Value y) {

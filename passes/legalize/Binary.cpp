@@ -40,7 +40,42 @@ bool Operand::fits(DType dtype) const {
   return *literal >= low && *literal < low + span;
 }
 
-bool Operand::converts(DType dtype) const {
+/// The same for a number that only a call knows.
+static bool convertsAtRunTime(AtenCall &call, Value number, DType dtype) {
+  if (!isInteger(dtype) || number.getType().isInteger(1)) {
+    return true;
+  }
+  if (!number.getType().isInteger(64) || dtype == DType::I64) {
+    return number.getType().isInteger(64);
+  }
+  SizeExpr size = getSizeExpr(number);
+  TensorBuilder &b = call.build();
+  int64_t high = (int64_t(1) << (getBits(dtype) - !isUnsigned(dtype))) - 1;
+  int64_t low = isUnsigned(dtype) ? -high : -high - 1;
+  if (!size) {
+    return false;
+  }
+  std::optional<int64_t> least = b.getFacts().lowerBound(size),
+                         most = b.getFacts().upperBound(size);
+  if (least && most && *least >= low && *most <= high) {
+    return true;
+  }
+  // A call with another size runs as it was traced; a number from data is too late for that.
+  auto graph = call.getOp()->getParentOfType<GraphOp>();
+  for (auto symbol : graph.getSymbols().getAsRange<SymbolAttr>()) {
+    if (symbol.getUnbacked() &&
+        size.anySymbol([&](StringRef name) { return name == symbol.getName(); })) {
+      return false;
+    }
+  }
+  b.assumeBetween(size, low, high);
+  return true;
+}
+
+bool Operand::converts(AtenCall &call, DType dtype) const {
+  if (const Value *number = tensor.value ? nullptr : std::get_if<Value>(&scalar.value)) {
+    return convertsAtRunTime(call, *number, dtype);
+  }
   std::optional<double> literal = tensor.value ? std::nullopt : scalar.literal();
   if (!literal || dtype == DType::Bool) {
     return true;
@@ -194,7 +229,7 @@ static Tensor clamp(AtenCall &call, TensorBuilder &b, int lowPlace, int highPlac
       continue;
     }
     const Operand &bound = operands[next++];
-    if (!bound.converts(dtype)) {
+    if (!bound.converts(call, dtype)) {
       call.refuse("eager refuses a bound that the type does not hold");
     }
     // The half types round the bound before they compare.

@@ -102,10 +102,13 @@ void mlir::frit::addComparisonRules(RuleTable &table) {
   table.addSingle(
       {"aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar"},
       where);
-  table.addSingle({"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"},
-                  [](AtenCall &call, TensorBuilder &b) {
-                    Tensor self = call.tensor("self");
-                    Tensor value = Operand::get(call, 2).as(b, self.dtype);
-                    return b.select(b.cast(call.tensor("mask"), DType::Bool), value, self);
-                  });
+  table.addSingle(
+      {"aten.masked_fill.Scalar", "aten.masked_fill.Tensor"}, [](AtenCall &call, TensorBuilder &b) {
+        Tensor self = call.tensor("self");
+        Operand value = Operand::get(call, 2);
+        if (!value.converts(call, self.dtype)) {
+          call.refuse("eager refuses a value that the type does not hold");
+        }
+        return b.select(b.cast(call.tensor("mask"), DType::Bool), value.as(b, self.dtype), self);
+      });
 }

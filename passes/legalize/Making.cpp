@@ -13,7 +13,7 @@ static Tensor zeroOfResult(AtenCall &call, TensorBuilder &b) {
 static SingleRule fillWith(unsigned place) {
   return [=](AtenCall &call, TensorBuilder &b) {
     Operand value = Operand::get(call, place);
-    if (!value.converts(call.resultDtype())) {
+    if (!value.converts(call, call.resultDtype())) {
       call.refuse("eager refuses a value that the type does not hold");
     }
     return value.as(b, call.resultDtype());

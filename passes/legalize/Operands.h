@@ -20,9 +20,10 @@ struct Operand {
   /// False for a literal that an integer dtype cannot hold: eager raises an error where it
   /// compares.
   bool fits(DType dtype) const;
-  /// False for a literal that `Scalar::to` of c10 does not convert: eager raises an error where it
-  /// fills and clamps. Negative literals wrap in unsigned types.
-  bool converts(DType dtype) const;
+  /// False for a number that `Scalar::to` of c10 does not convert, or perhaps not: eager raises an
+  /// error where it fills and clamps. Negative numbers wrap in unsigned types. For a size it adds
+  /// the guard that it converts.
+  bool converts(AtenCall &call, DType dtype) const;
 };
 
 /// torch.result_type of these operands.

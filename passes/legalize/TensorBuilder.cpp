@@ -134,6 +134,16 @@ void TensorBuilder::assumeEqual(SizeExpr a, SizeExpr b) {
                   AssumptionAttr::get(getContext(), GuardKind::Equal, {}, pair, origin));
 }
 
+void TensorBuilder::assumeBetween(SizeExpr a, int64_t low, int64_t high) {
+  SmallVector<std::string> lines;
+  collectSourceLines(loc, lines);
+  std::string origin =
+      "the type that holds the number" + (lines.empty() ? "" : " (" + lines.front() + ")");
+  SizeAttr sizes[] = {a, size(low), size(high)};
+  GuardOp::create(builder, loc,
+                  AssumptionAttr::get(getContext(), GuardKind::Range, {}, sizes, origin));
+}
+
 Tensor TensorBuilder::broadcast(Tensor x, Sizes sizes) {
   SmallVector<SizeExpr> from = x.sizes(), results;
   size_t lead = sizes.size() - from.size();

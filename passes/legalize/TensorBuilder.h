@@ -77,6 +77,7 @@ public:
   Tensor reindex(Tensor x, MapAttr map, Sizes sizes, TypedAttr fill = {});
   /// Adds a guard for two sizes that torch proved equal and the size algebra cannot.
   void assumeEqual(SizeExpr a, SizeExpr b);
+  void assumeBetween(SizeExpr a, int64_t low, int64_t high);
   /// Numpy broadcasting to `sizes`.
   Tensor broadcast(Tensor x, Sizes sizes);
   /// Row-major reshape; a change of size-1 dims only is a reindex.

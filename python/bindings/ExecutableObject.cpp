@@ -224,6 +224,24 @@ void wantSpecialized(PyObject *self, const std::vector<uint32_t> &buckets) {
   Py_XDECREF(specializer);
 }
 
+/// Raises an error of numbers as this Python does: the words differ between its versions.
+PyObject *raise(const NumberError &error) {
+  std::string words = error.what_without_backtrace();
+  if (error.kind == ErrorKind::Overflow) {
+    PyErr_SetString(PyExc_OverflowError, words.c_str());
+    return nullptr;
+  }
+  PyObject *one = PyLong_FromLong(1), *zero = PyLong_FromLong(0);
+  PyObject *quotient = words.find("division or modulo") != std::string::npos
+                           ? PyNumber_FloorDivide(one, zero)
+                       : words.find("modulo") != std::string::npos ? PyNumber_Remainder(one, zero)
+                                                                   : PyNumber_TrueDivide(one, zero);
+  Py_XDECREF(quotient);
+  Py_DECREF(one);
+  Py_DECREF(zero);
+  return nullptr;
+}
+
 PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObject *names) {
   HANDLE_TH_ERRORS
   auto *object = reinterpret_cast<ExecutableObject *>(self);
@@ -250,9 +268,13 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   if (PyList_Check(list) && PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr) != 0) {
     PyErr_Clear();
   }
-  if (Status status = runUnlocked(*object->executable, inputs.all(), outputs.all());
-      !status.isOk()) {
-    return callOtherwise(self, inputs.all(), others, status);
+  try {
+    if (Status status = runUnlocked(*object->executable, inputs.all(), outputs.all());
+        !status.isOk()) {
+      return callOtherwise(self, inputs.all(), others, status);
+    }
+  } catch (const NumberError &error) {
+    return raise(error);
   }
   if (object->executable->hasNotices()) {
     for (const std::string &notice : object->executable->takeNotices()) {

@@ -14,6 +14,7 @@
 #include "runtime/torch/BlockCache.h"
 #include "runtime/torch/RowOperators.h"
 #include "runtime/torch/TorchExecutable.h"
+#include "runtime/torch/TorchHost.h"
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -383,9 +384,24 @@ PyStructSequence_Desc resultDescription = {"frit._C.CompileResult", "What a comp
 
 } // namespace frit
 
+/// Throws what a signal handler of Python raised. Python runs them on its main thread alone.
+static void throwOnSignal() {
+  PyGILState_STATE held = PyGILState_Ensure();
+  bool isRaised = PyErr_CheckSignals() != 0;
+  python_error error;
+  if (isRaised) {
+    error.persist();
+  }
+  PyGILState_Release(held);
+  if (isRaised) {
+    throw error;
+  }
+}
+
 extern "C" __attribute__((visibility("default"))) PyObject *PyInit__C() {
   using namespace frit;
   registerRowOperators();
+  setInterruptCheck(&throwOnSignal);
   executableType = makeExecutableType();
   resultType = PyStructSequence_NewType(&resultDescription);
   PyObject *created = PyModule_Create(&module);

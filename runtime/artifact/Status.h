@@ -17,8 +17,12 @@ enum class ErrorKind {
   BadInput,
   /// Eager would raise IndexError.
   Index,
-  /// Eager would raise ZeroDivisionError or RuntimeError("ZeroDivisionError").
+  /// Python would raise ZeroDivisionError. (A division of tensors is a Runtime error, as in torch.)
   ZeroDivision,
+  /// Python would raise OverflowError.
+  Overflow,
+  /// Eager would raise ValueError.
+  Value,
   /// The machine or the installed software does not support it (no driver, missing CPU feature).
   Unsupported,
   OutOfMemory,

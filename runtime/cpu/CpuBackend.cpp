@@ -136,7 +136,7 @@ Status kernelError(const ErrorRecord &record) {
                                                  std::to_string(record.index) +
                                                  " axis_dim=" + std::to_string(record.size));
   case KernelError::DivisionByZero:
-    return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError");
+    return Status::error(ErrorKind::Runtime, "ZeroDivisionError");
   case KernelError::NegativeValue:
     return Status::error(ErrorKind::Runtime,
                          "a value that must not be negative is " + std::to_string(record.index));

@@ -3,6 +3,7 @@
 #include "runtime/plan/StorageSpan.h"
 
 #include <algorithm>
+#include <chrono>
 
 namespace frit {
 
@@ -58,6 +59,24 @@ Status isTrue(const InputValue &value, TensorHost &host, bool &answer) {
   answer = integer != 0 || real != 0;
   return Status::ok();
 }
+
+/// Asks the host whether to go on, ten times a second: a loop may have no end.
+class Pulse {
+public:
+  Status beat(TensorHost &host) {
+    auto now = Clock::now();
+    if (now < next) {
+      return Status::ok();
+    }
+    next = now + kPause;
+    return host.interrupted();
+  }
+
+private:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::milliseconds kPause{100};
+  Clock::time_point next = Clock::now() + kPause;
+};
 
 /// Owns the handle.
 TensorSlot slotOf(void *handle, TensorHost &host) {
@@ -151,6 +170,15 @@ private:
   TensorHost &host;
   std::vector<InputValue> all;
 };
+
+/// The bytes of a tensor that a graph made.
+static uint64_t bytesOf(const InputValue &value, TensorHost &host) {
+  if (value.kind != InputValue::Kind::Tensor || !value.handle) {
+    return 0;
+  }
+  TensorShape shape = shapeOfView(host.viewOf(value.handle));
+  return spanOf(shape.sizes, shape.strides).value_or(0) * bytesOf(shape.dtype);
+}
 
 bool ControlFlow::isControlFlow(const format::Aten &call) {
   return call.name()->string_view().starts_with("higher_order::");
@@ -261,12 +289,16 @@ Status ControlFlow::run(TensorHost &host, RunState &state) const {
   return Status::ok();
 }
 
-Status ControlFlow::runGraph(size_t graph, const Values &arguments, Values &results) const {
+Status ControlFlow::runGraph(size_t graph, const Values &arguments, Values &results,
+                             RunState &state, uint64_t carried) const {
   Values given(arguments.getHost());
   given.addFrom(arguments, 0);
   std::vector<InputValue> inputs = given.release();
   std::vector<OutputValue> outputs(shares[graph].size());
   Status status = graphs[graph]->run(inputs, outputs);
+  const Counters &counters = graphs[graph]->counters();
+  state.held.touch(carried + counters.peakBytes);
+  state.heldTemporaries.touch(carried + counters.temporaryBytes);
   if (status.kind() == ErrorKind::BadInput) {
     // The caller's arguments are right: what an operator promised about their layout is not.
     return Status::error(ErrorKind::Disagreement, call->name()->str() + ": " + status.message());
@@ -291,7 +323,7 @@ Status ControlFlow::runCond(TensorHost &host, RunState &state) const {
   FRIT_RETURN_IF_ERROR(isTrue(predicate[0], host, answer));
   operands.add(argument(*call, 1), state);
   size_t graph = answer ? 0 : 1;
-  FRIT_RETURN_IF_ERROR(runGraph(graph, operands, results));
+  FRIT_RETURN_IF_ERROR(runGraph(graph, operands, results, state, 0));
   std::vector<const format::Value *> places = resultsOf(*call);
   for (size_t at = 0; at < places.size(); ++at) {
     FRIT_RETURN_IF_ERROR(store(*places[at], results[at], shares[graph][at], host, state));
@@ -306,15 +338,23 @@ Status ControlFlow::runWhileLoop(TensorHost &host, RunState &state) const {
   others.add(argument(*call, 1), state);
   operands.addFrom(others, 0);
   bool hasRun = false;
+  uint64_t latest = 0, all = 0; // bytes of the last iteration's results, and of all that are kept
   std::vector<std::unique_ptr<Values>> iterations;
+  Pulse pulse;
   while (true) {
     bool answer = false;
-    FRIT_RETURN_IF_ERROR(runGraph(0, operands, results));
+    FRIT_RETURN_IF_ERROR(pulse.beat(host));
+    FRIT_RETURN_IF_ERROR(runGraph(0, operands, results, state, all));
     FRIT_RETURN_IF_ERROR(isTrue(results[0], host, answer));
     if (!answer) {
       break;
     }
-    FRIT_RETURN_IF_ERROR(runGraph(1, operands, results));
+    FRIT_RETURN_IF_ERROR(runGraph(1, operands, results, state, all));
+    latest = 0;
+    for (size_t at = 0; at < results.size(); ++at) {
+      latest += shares[1][at] ? 0 : bytesOf(results[at], host);
+    }
+    all = latest + (kind == Kind::WhileLoopStack ? all : 0);
     operands.clear();
     operands.addFrom(results, 0);
     operands.addFrom(others, 0);
@@ -348,6 +388,7 @@ Status ControlFlow::runScan(TensorHost &host, RunState &state) const {
   scanned.add(argument(*call, 1), state);
   others.add(argument(*call, 2), state);
   std::vector<const format::Value *> places = resultsOf(*call);
+  uint64_t latest = 0;
   size_t kept = carried.size();
   int64_t count = scanned.size() == 0 ? 0 : host.viewOf(scanned[0].handle).sizes[0];
   for (size_t at = 0; at < scanned.size(); ++at) {
@@ -361,7 +402,9 @@ Status ControlFlow::runScan(TensorHost &host, RunState &state) const {
   if (count == 0) {
     return Status::error(ErrorKind::Runtime, "scan: the scanned dimension has no elements");
   }
+  Pulse pulse;
   for (int64_t step = 0; step < count; ++step) {
+    FRIT_RETURN_IF_ERROR(pulse.beat(host));
     Values operands(host);
     operands.addFrom(carried, 0);
     for (size_t at = 0; at < scanned.size(); ++at) {
@@ -379,10 +422,12 @@ Status ControlFlow::runScan(TensorHost &host, RunState &state) const {
       operands.take(value);
     }
     operands.addFrom(others, 0);
-    FRIT_RETURN_IF_ERROR(runGraph(0, operands, results));
+    FRIT_RETURN_IF_ERROR(runGraph(0, operands, results, state, latest));
     carried.clear();
+    latest = 0;
     for (size_t at = 0; at < results.size(); ++at) {
       if (at < kept) {
+        latest += shares[0][at] ? 0 : bytesOf(results[at], host);
         carried.add(results[at]);
       } else {
         FRIT_RETURN_IF_ERROR(stack(*places[at], step, count, results[at], host, state));
@@ -394,6 +439,11 @@ Status ControlFlow::runScan(TensorHost &host, RunState &state) const {
     FRIT_RETURN_IF_ERROR(store(*places[at], carried[at], shares[0][at], host, state));
   }
   return Status::ok();
+}
+
+void ControlFlow::hold(TensorSlot &slot, uint64_t bytes, RunState &state) {
+  slot.bytes = bytes;
+  state.held.add(bytes);
 }
 
 Status ControlFlow::stack(const format::Value &result, int64_t at, int64_t count,
@@ -410,6 +460,10 @@ Status ControlFlow::stack(const format::Value &result, int64_t at, int64_t count
     std::vector<int64_t> strides = contiguousStrides(sizes);
     FRIT_RETURN_IF_ERROR(host.allocateTensor({sizes, strides, part.dtype, part.device}, whole));
     whole.owner = TensorSlot::Owner::Handle;
+    InputValue made;
+    made.kind = InputValue::Kind::Tensor;
+    made.handle = whole.handle;
+    hold(whole, bytesOf(made, host), state);
   }
   TensorView all = host.viewOf(whole.handle);
   TensorShape shape = shapeOfView(all);
@@ -425,6 +479,7 @@ Status ControlFlow::stack(const format::Value &result, int64_t at, int64_t count
   if (status.isOk() && at + 1 == count) {
     InputValue made;
     made.kind = InputValue::Kind::Tensor;
+    state.held.drop(whole.bytes);
     made.handle = std::exchange(whole, TensorSlot()).handle;
     Values owner(host);
     owner.take(made);
@@ -477,12 +532,15 @@ Status ControlFlow::store(const format::Value &result, InputValue &value, bool i
   TensorSlot &slot = state.tensors[result.reg()];
   // As for calls of ATen (Artifact.fbs): only kernels and views rely on the promised strides.
   if (!isShared && (hasStrides || isEmpty || isFree)) {
+    uint64_t bytes = bytesOf(value, host);
     slot = slotOf(std::exchange(value.handle, nullptr), host);
+    hold(slot, bytes, state);
     value = InputValue();
     return Status::ok();
   }
   FRIT_RETURN_IF_ERROR(host.allocateTensor(shape, slot));
   slot.owner = TensorSlot::Owner::Handle;
+  hold(slot, bytesOf(value, host), state);
   return host.copyInto(slot, slotOf(value.handle, host));
 }
 

@@ -16,6 +16,7 @@ class Subgraph {
 public:
   virtual ~Subgraph() = default;
   virtual const DecodedPlan &plan() const = 0;
+  virtual const Counters &counters() const = 0;
   /// Takes the arguments, whatever the outcome. Arguments that do not fit are a BadInput.
   virtual Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs) = 0;
 };
@@ -63,7 +64,11 @@ private:
   Status runCond(TensorHost &host, RunState &state) const;
   Status runWhileLoop(TensorHost &host, RunState &state) const;
   Status runScan(TensorHost &host, RunState &state) const;
-  Status runGraph(size_t graph, const Values &arguments, Values &results) const;
+  /// `carried`: bytes that the call holds beside its registers.
+  Status runGraph(size_t graph, const Values &arguments, Values &results, RunState &state,
+                  uint64_t carried) const;
+  /// Counts the memory of a register.
+  static void hold(TensorSlot &slot, uint64_t bytes, RunState &state);
   /// Moves a value to its register, copied if it may share memory. `isStacked`: the runtime has
   /// made it.
   Status store(const format::Value &result, InputValue &value, bool isShared, TensorHost &host,

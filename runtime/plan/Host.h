@@ -101,8 +101,8 @@ struct Counters {
   std::atomic<uint64_t> lazyCopies{0};
   /// Elements that pads in front of library calls wrote, and how many of them are logical.
   std::atomic<uint64_t> paddedElements{0}, logicalElements{0};
-  /// The peak of the bytes that the plan itself had allocated in a call (excluding results of ATen
-  /// calls).
+  /// The peak of the bytes that the plan itself, and the plans of its control flow, had allocated
+  /// in a call (excluding results of ATen calls).
   std::atomic<uint64_t> peakBytes{0};
   /// The same without results: memory that is needed only during a call, including workspaces of
   /// kernels.
@@ -126,6 +126,8 @@ struct CallTraits {
   bool isMutable = false;
   /// Its fake kernel is not torch's, so it may promise another result than the operator returns.
   bool isUnproven = false;
+  /// Another call of it may run other operators.
+  bool isControlFlow = false;
 };
 
 /// The state of random generators at one moment.
@@ -215,6 +217,9 @@ public:
   virtual void *currentStream() { return nullptr; }
   /// Gives unused device memory back to the driver; false if there is none.
   virtual bool releaseCachedMemory() { return false; }
+
+  /// Asked now and then during a loop: an error ends the call, such as Python's KeyboardInterrupt.
+  virtual Status interrupted() { return Status::ok(); }
 
   /// Called around a kernel, for profilers; the result of beginKernel is passed to endKernel.
   virtual void *beginKernel(const KernelArguments &) { return nullptr; }

@@ -17,8 +17,6 @@ namespace {
 /// larger ones would cost a page fault for every page in every call.
 constexpr uint64_t kKeptBytes = 8 << 20;
 
-Status divisionByZero() { return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError"); }
-
 Status outOfMemory(uint64_t bytes) {
   return Status::error(ErrorKind::OutOfMemory,
                        "out of memory: cannot allocate " + std::to_string(bytes) + " bytes");
@@ -173,7 +171,7 @@ Status PlanExecutor::runOnce(std::span<InputValue> inputs, std::span<OutputValue
       status = Status::error(ErrorKind::BadInput, status.message());
       isRefused = true;
       restart(*state, inputs);
-    } else if (status.isOk() && state->keepsArguments) {
+    } else if (status.isOk() && state->keepsArguments && !promises.branches) {
       promises.kept.store(true, std::memory_order_relaxed);
     }
   }
@@ -202,8 +200,9 @@ Status PlanExecutor::walk(RunState &state) {
   for (const DecodedStep &step : decoded->steps) {
     switch (step.kind) {
     case StepKind::Eval:
-      if (!runProgram(decoded->programs[step.a], ints, state.floats.data())) {
-        return divisionByZero();
+      if (ScalarError error = runProgram(decoded->programs[step.a], ints, state.floats.data());
+          error != ScalarError::None) {
+        return statusOf(error);
       }
       break;
     case StepKind::Alloc:
@@ -434,8 +433,7 @@ Status PlanExecutor::launch(RunState &state, const LaunchSite &site) {
       return outOfMemory(static_cast<uint64_t>(workspaceBytes));
     }
     for (HeldBytes *held : {&state.held, &state.heldTemporaries}) {
-      held->add(static_cast<uint64_t>(workspaceBytes));
-      held->drop(static_cast<uint64_t>(workspaceBytes));
+      held->touch(static_cast<uint64_t>(workspaceBytes));
     }
   }
   state.kernelLaunches += 1;

@@ -39,6 +39,8 @@ struct OutputValue {
 struct HeldBytes {
   uint64_t now = 0, peak = 0;
   void add(uint64_t bytes) { peak = std::max(peak, now += bytes); }
+  /// Memory that is added and dropped at once.
+  void touch(uint64_t bytes) { peak = std::max(peak, now + bytes); }
   void drop(uint64_t bytes) { now -= std::min(bytes, now); }
 };
 
@@ -245,9 +247,10 @@ private:
   /// Numbers of the inputs that the plan writes to.
   std::vector<uint32_t> mutatedInputs;
   /// Whether the plan has an operator that may break its fake kernel's promise, what the steps
-  /// before the last such operator do, and whether all promises were kept in a call.
+  /// before the last such operator do, whether branches choose operators, and whether all promises
+  /// were kept in a call.
   struct {
-    bool any = false, afterWrites = false, afterDraws = false;
+    bool any = false, afterWrites = false, afterDraws = false, branches = false;
     std::atomic<bool> kept{false};
   } promises;
   std::vector<SymbolSpec> symbolSpecs;

@@ -46,9 +46,8 @@ Status PlanExecutor::enter(RunState &state, std::span<InputValue> inputs) {
   }
   if (changed) {
     counts.sizeEvaluations.fetch_add(1, std::memory_order_relaxed);
-    if (!runProgram(decoded->sizeProgram, state.ints.data(), state.floats.data())) {
-      return Status::error(ErrorKind::ZeroDivision, "ZeroDivisionError");
-    }
+    FRIT_RETURN_IF_ERROR(
+        statusOf(runProgram(decoded->sizeProgram, state.ints.data(), state.floats.data())));
     FRIT_RETURN_IF_ERROR(checkSizes(state));
   }
   state.sizesValid = true;

@@ -1,7 +1,8 @@
 // If an operator returns another result than its fake kernel promised, the call starts again and
 // runs the traced graph. So its arguments, their values and the generators must still be what they
 // were at entry. An operator that keeps its promise in the first call of a plan is trusted from
-// then on: later calls free and overwrite arguments as the plan says.
+// then on: later calls free and overwrite arguments as the plan says. A plan with control flow is
+// never trusted, because a later call may take another branch.
 
 #include "runtime/plan/PlanExecutor.h"
 
@@ -18,6 +19,7 @@ void PlanExecutor::findPromises() {
       checks = traits.isUnproven;
       writes |= traits.isMutable;
       draws |= traits.isRandom;
+      promises.branches |= traits.isControlFlow;
     }
     writes |= step.kind == StepKind::CopyInto || step.kind == StepKind::Touch;
     if (checks) {

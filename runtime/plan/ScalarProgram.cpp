@@ -126,6 +126,7 @@ OpSignature signatureOf(Op op) {
   case Op::IntToFloat:
     return {'f', 'i', '-', '-'};
   case Op::FloatToInt:
+  case Op::PythonInt:
   case Op::FloatToBool:
   case Op::FIsNan:
   case Op::FIsInf:
@@ -188,7 +189,7 @@ runSame(const format::Instruction *at, const format::Instruction *end, int64_t *
   }
 }
 
-bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double *floats) {
+ScalarError runProgram(std::span<const format::Instruction> code, int64_t *ints, double *floats) {
   const format::Instruction *end = code.data() + code.size();
   for (const format::Instruction *at = code.data(); at != end; ++at) {
     const format::Instruction &instruction = *at;
@@ -215,7 +216,9 @@ bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double
     case Op::TruncRem: {
       int64_t divisor = i(b);
       if (divisor == 0) {
-        return false;
+        return instruction.op() == Op::FloorDiv ? ScalarError::FloorDivision
+               : instruction.op() == Op::Mod    ? ScalarError::Modulo
+                                                : ScalarError::TensorDivision;
       }
       setI(instruction.op() == Op::FloorDiv   ? floorDiv(i(a), divisor)
            : instruction.op() == Op::Mod      ? floorMod(i(a), divisor)
@@ -464,7 +467,16 @@ bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double
     case Op::ToBool:
       setI(i(a) != 0);
       break;
+    case Op::PythonInt:
+      if (!std::isfinite(f(a))) {
+        return std::isnan(f(a)) ? ScalarError::IntOfNan : ScalarError::IntOfInfinity;
+      }
+      setI(toInteger(f(a)));
+      break;
     case Op::TrueDiv:
+      if (i(b) == 0) {
+        return ScalarError::TrueDivision;
+      }
       setF(static_cast<double>(i(a)) / static_cast<double>(i(b)));
       break;
     case Op::InRange:
@@ -474,7 +486,7 @@ bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double
       break;
     case Op::Divides:
       if (i(b) == 0) {
-        return false;
+        return ScalarError::Modulo;
       }
       setI(truncRem(i(a), i(b)) == 0);
       break;
@@ -485,7 +497,27 @@ bool runProgram(std::span<const format::Instruction> code, int64_t *ints, double
       break;
     }
   }
-  return true;
+  return ScalarError::None;
+}
+
+Status statusOf(ScalarError error) {
+  switch (error) {
+  case ScalarError::None:
+    break;
+  case ScalarError::FloorDivision:
+    return Status::error(ErrorKind::ZeroDivision, "integer division or modulo by zero");
+  case ScalarError::Modulo:
+    return Status::error(ErrorKind::ZeroDivision, "integer modulo by zero");
+  case ScalarError::TrueDivision:
+    return Status::error(ErrorKind::ZeroDivision, "division by zero");
+  case ScalarError::TensorDivision:
+    return Status::error(ErrorKind::Runtime, "ZeroDivisionError");
+  case ScalarError::IntOfInfinity:
+    return Status::error(ErrorKind::Overflow, "cannot convert float infinity to integer");
+  case ScalarError::IntOfNan:
+    return Status::error(ErrorKind::Value, "cannot convert float NaN to integer");
+  }
+  return Status::ok();
 }
 
 } // namespace frit

@@ -1,7 +1,7 @@
 // Straight-line arithmetic over the int and float registers of a plan, for size expressions,
 // guards, launch sizes and host scalars. A program is verified once (every operand inside its
-// register file, no constant overwritten) and then runs without checks; the only possible error at
-// run time is an integer division by zero.
+// register file, no constant overwritten) and then runs without checks; the only errors at run
+// time are those of Python's numbers: a division by zero, infinity or NaN as an integer.
 //
 // Integers are two's complement and wrap. FloorDiv and Mod round to minus infinity as in Python;
 // TruncDiv and TruncRem round to zero as in C, and the one overflowing quotient (minimum by -1)
@@ -32,9 +32,24 @@ OpSignature signatureOf(format::Op op);
 Status verifyProgram(std::span<const format::Instruction> code, uint32_t intCount,
                      uint32_t floatCount);
 
-/// Runs verified code; false after an integer division by zero.
-[[nodiscard]] bool runProgram(std::span<const format::Instruction> code, int64_t *ints,
-                              double *floats);
+/// Why code ended early.
+enum class ScalarError : uint8_t {
+  None,
+  FloorDivision,
+  Modulo,
+  TrueDivision,
+  /// Of a 0-d tensor.
+  TensorDivision,
+  IntOfInfinity,
+  IntOfNan
+};
+
+/// Runs verified code.
+[[nodiscard]] ScalarError runProgram(std::span<const format::Instruction> code, int64_t *ints,
+                                     double *floats);
+
+/// The error that eager raises, in its words.
+Status statusOf(ScalarError error);
 
 /// Whether no guard register is 0. There is no early exit, so it is a few vector instructions.
 bool allHold(std::span<const int64_t> guards);

@@ -64,6 +64,7 @@ public:
   }
 
   const DecodedPlan &plan() const override { return *decoded; }
+  const Counters &counters() const override { return executor->counters(); }
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs) override {
     return executor->run(inputs, outputs);
   }

@@ -32,6 +32,7 @@ public:
     this->executable->executor->copyArguments();
   }
   const DecodedPlan &plan() const override { return executable->decodedPlan(); }
+  const Counters &counters() const override { return executable->counters(); }
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs) override {
     return executable->runOnce(inputs, outputs);
   }
@@ -486,7 +487,11 @@ void throwStatus(const Status &status) {
     TORCH_CHECK_INDEX(false, status.message());
   case ErrorKind::OutOfMemory:
     TORCH_CHECK_WITH(OutOfMemoryError, false, status.message());
+  case ErrorKind::Value:
+    TORCH_CHECK_VALUE(false, status.message());
   case ErrorKind::ZeroDivision:
+  case ErrorKind::Overflow:
+    throw NumberError(status);
   case ErrorKind::Runtime:
     TORCH_CHECK(false, status.message());
   default:

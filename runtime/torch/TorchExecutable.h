@@ -10,6 +10,7 @@
 #include "runtime/torch/SpecializedKernels.h"
 
 #include <ATen/core/TensorBase.h>
+#include <c10/util/Exception.h>
 
 #include <atomic>
 #include <functional>
@@ -132,6 +133,13 @@ private:
 };
 
 /// Throws the C++ exception that torch's Python layer turns into eager's exception.
+/// An error of Python's numbers, for which torch has no class: ZeroDivisionError, OverflowError.
+class NumberError : public c10::Error {
+public:
+  explicit NumberError(const Status &status) : c10::Error(status.message()), kind(status.kind()) {}
+  ErrorKind kind;
+};
+
 [[noreturn]] void throwStatus(const Status &status);
 
 } // namespace frit

@@ -22,6 +22,7 @@ namespace frit {
 namespace {
 
 thread_local std::exception_ptr pending;
+std::atomic<void (*)()> interruptCheck{nullptr};
 
 c10::Allocator *allocatorOf(format::Device device) {
   return device == format::Device::Cpu ? c10::GetCPUAllocator()
@@ -34,6 +35,8 @@ Status keepException() {
   pending = std::current_exception();
   return Status::error(ErrorKind::Pending, "");
 }
+
+void setInterruptCheck(void (*check)()) { interruptCheck = check; }
 
 void rethrowPending() { std::rethrow_exception(std::exchange(pending, nullptr)); }
 
@@ -376,7 +379,7 @@ CallTraits TorchHost::traitsOf(uint32_t number) const {
   CallTraits traits;
   traits.uncapturable =
       "it branches or loops by a value (" + plan.atenCalls[number]->name()->str() + ")";
-  traits.isRandom = traits.isUnproven = true;
+  traits.isRandom = traits.isUnproven = traits.isControlFlow = true;
   return traits;
 }
 
@@ -432,6 +435,17 @@ std::vector<std::string> TorchHost::takeNotes() {
 void *TorchHost::currentStream() {
   c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);
   return nativeHandle(device.getStream(device.getDevice()));
+}
+
+Status TorchHost::interrupted() {
+  try {
+    if (auto *check = interruptCheck.load()) {
+      check();
+    }
+    return Status::ok();
+  } catch (...) {
+    return keepException();
+  }
 }
 
 bool TorchHost::releaseCachedMemory() {

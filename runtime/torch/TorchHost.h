@@ -48,6 +48,7 @@ public:
   void endKernel(void *span) override;
   void *currentStream() override;
   bool releaseCachedMemory() override;
+  Status interrupted() override;
   void parallelFor(int64_t units, int64_t grain, RangeBody body, void *argument) override;
 
   using Call = std::variant<AtenCall, ControlFlow>;
@@ -66,6 +67,10 @@ private:
   std::vector<std::string> notes;
   std::atomic<bool> anyNotes{false};
 };
+
+/// Sets the function that throws what ends a long call, such as Python's KeyboardInterrupt. Any
+/// thread may call it.
+void setInterruptCheck(void (*check)());
 
 /// The memory of all CUDA graphs of this process, from torch's allocator.
 GraphPool &graphPoolOfProcess();

@@ -22,7 +22,8 @@ void fuzzProgram(std::span<const uint8_t> bytes) {
   take(floats, sizeof(floats));
   std::vector<format::Instruction> code(bytes.size() / sizeof(format::Instruction));
   take(code.data(), code.size() * sizeof(format::Instruction));
-  if (verifyProgram(code, kRegisters, kRegisters).isOk() && runProgram(code, ints, floats)) {
+  if (verifyProgram(code, kRegisters, kRegisters).isOk() &&
+      runProgram(code, ints, floats) == ScalarError::None) {
     (void)allHold(ints);
   }
 }

@@ -6,7 +6,7 @@ import re
 
 from ..errors import FritError
 from ..roofline import work
-from .memory import timeline
+from .memory import whole_timeline
 from .reader import read, read_file
 from .traffic import Traffic
 
@@ -22,7 +22,7 @@ class Anatomy:
         self.report = artifact["report"]
         self.plan = artifact["plans"][0]
         self.traffic = Traffic(artifact, self.plan, symbols)
-        self.timeline = timeline(self.traffic)
+        self.timeline = whole_timeline(self.traffic)
         self.seconds = {}  # number of a step -> how long it took, where it was measured
         self._texts = texts or {}
         self._kernels = _cut_all(self._texts, artifact)

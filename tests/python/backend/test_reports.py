@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 import torch
+import torch.utils._pytree as pytree
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 import frit
 from frit.inspect.reader import read
@@ -175,6 +178,9 @@ def test_layers_follow_the_edges_and_boxes_do_not_overlap():
 
 PROGRAM = """
 import torch
+import torch.utils._pytree as pytree
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 def broken(x, w):
     y = x.sin()
     torch._dynamo.graph_break()
@@ -230,3 +236,24 @@ def test_the_page_on_reports_is_true(tmp_path, monkeypatch):
     (block,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     exec(compile(block, "Reports.md", "exec"), {})
     assert (tmp_path / "report.html").stat().st_size > 10_000
+
+
+def branched(x):
+    return torch.cond(x.sum() > 0, lambda x: (x.softmax(-1).softmax(0), x * 2), lambda x: (x + 1, x - 1), (x,))
+
+
+def looped(x):
+    return while_loop(lambda n, x: n < 4, lambda n, x: (n + 1, (x.softmax(0) + 1).softmax(-1)), (torch.tensor(0), x))[1] + 1
+
+
+def scanned(x):
+    return scan(lambda carried, part: (carried + part.softmax(-1), carried * part), x[0] * 0, x, dim=0)
+
+
+@pytest.mark.parametrize("function", [branched, looped, scanned])
+def test_the_peak_has_what_branches_and_loops_hold(function):
+    x = torch.rand(64, 256)
+    (graph,) = frit.explain(function, dynamic=False)(x).graphs
+    results = sum(one.nbytes for one in pytree.tree_leaves(function(x)))
+    assert results <= graph["peak_bytes"] <= graph["peak_of_plan"] <= results + 4 * x.nbytes
+    assert graph["peak_bytes"] >= x.nbytes * {branched: 3, looped: 2, scanned: 1}[function]

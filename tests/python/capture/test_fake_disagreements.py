@@ -152,6 +152,19 @@ def test_it_is_an_error_where_an_operator_has_kept_its_promise_before(operators)
         compiled(-torch.ones(4), y)
 
 
+def test_a_branch_that_is_first_taken_later(operators):
+    def function(x, y):
+        y = torch.ops.frit_disagree.count_(y) or y + 1
+        return torch.cond(x.sum() > 0, lambda x, y: x.sin() + y, lambda x, y: operators.halves(x) * y, (x, y))
+
+    compiled = torch.compile(function, backend="frit", fullgraph=True, options=NOT_STRICT)
+    counters["frit"].clear()
+    for x, as_traced in ((torch.ones(4), 0), (torch.ones(4), 0), (-torch.ones(4), 1), (torch.ones(4), 1)):
+        mine, theirs = torch.zeros(1), torch.zeros(1)
+        assert torch.equal(compiled(x, mine), function(x, theirs)) and torch.equal(mine, theirs)
+        assert counters["frit"]["calls_as_traced"] == as_traced
+
+
 def test_what_only_operators_read_is_not_checked(operators):
     counters["frit"].clear()
     assert torch.equal(run(lambda x: operators.positives(x), X), operators.positives(X))

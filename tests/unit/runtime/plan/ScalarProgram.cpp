@@ -23,10 +23,12 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 struct Machine {
   std::vector<int64_t> ints = std::vector<int64_t>(4);
   std::vector<double> floats = std::vector<double>(4);
+  ScalarError error = ScalarError::None;
   bool run(Op op) {
     format::Instruction instruction(op, 0, 1, 2, 3);
     EXPECT_TRUE(verifyProgram({&instruction, 1}, 4, 4).isOk());
-    return runProgram({&instruction, 1}, ints.data(), floats.data());
+    error = runProgram({&instruction, 1}, ints.data(), floats.data());
+    return error == ScalarError::None;
   }
 };
 
@@ -76,12 +78,29 @@ TEST(ScalarProgram, OverflowWrapsAndNeverTraps) {
   EXPECT_EQ(integer(Op::TruncRem, kMin, -1), 0);
 }
 
-TEST(ScalarProgram, ZeroDivisorsAreReported) {
-  for (Op op : {Op::FloorDiv, Op::Mod, Op::TruncDiv, Op::TruncRem}) {
+TEST(ScalarProgram, ErrorsAreThoseOfPython) {
+  auto error = [](Op op, int64_t a, int64_t b, double real = 0) {
     Machine machine;
-    machine.ints = {0, 5, 0, 0};
-    EXPECT_FALSE(machine.run(op));
+    machine.ints = {0, a, b, 0};
+    machine.floats = {0, real, 0, 0};
+    machine.run(op);
+    return machine.error;
+  };
+  auto words = [](ScalarError one) {
+    Status status = statusOf(one);
+    return status.isOk() ? std::string() : status.message();
+  };
+  EXPECT_EQ(words(error(Op::FloorDiv, 5, 0)), "integer division or modulo by zero");
+  EXPECT_EQ(words(error(Op::Mod, 5, 0)), "integer modulo by zero");
+  EXPECT_EQ(words(error(Op::TrueDiv, 5, 0)), "division by zero");
+  EXPECT_EQ(statusOf(error(Op::TrueDiv, 5, 0)).kind(), ErrorKind::ZeroDivision);
+  for (Op op : {Op::TruncDiv, Op::TruncRem}) {
+    EXPECT_EQ(words(error(op, 5, 0)), "ZeroDivisionError");
+    EXPECT_EQ(statusOf(error(op, 5, 0)).kind(), ErrorKind::Runtime);
   }
+  EXPECT_EQ(statusOf(error(Op::PythonInt, 0, 0, -kInf)).kind(), ErrorKind::Overflow);
+  EXPECT_EQ(statusOf(error(Op::PythonInt, 0, 0, kNan)).kind(), ErrorKind::Value);
+  EXPECT_EQ(words(error(Op::PythonInt, 0, 0, -2.5)), "");
 }
 
 TEST(ScalarProgram, IntegerOperations) {
