@@ -8,9 +8,12 @@ import pytest
 
 # A thread says "ready" once the main thread has stayed at one instruction of Python for a while: it is in the loop.
 PROGRAM = """
-import sys, threading, time
+import signal, sys, threading, time
 import torch
 from torch._higher_order_ops.while_loop import while_loop
+
+# A process that was started in the background ignores Ctrl-C.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 def forever(n, x):
     return while_loop(lambda n, x: n >= 0, lambda n, x: (n * 0 + 1, x.cos()), (n, x))

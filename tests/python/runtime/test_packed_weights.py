@@ -3,11 +3,12 @@
 import subprocess
 import threading
 
-import frit
 import pytest
 import torch
 from exported import TOOLS
 from torch import nn
+
+import frit
 
 ROWS = torch.export.Dim("rows", min=1, max=512)
 
