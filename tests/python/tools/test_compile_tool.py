@@ -208,10 +208,10 @@ def test_operators_that_need_libtorch(archives, tmp_path):
     products, out = archives / "products.pt2", tmp_path / "m.frit"
     said = run(products, "-o", out, "--require-standalone", status=FAILED).stderr
     assert "needs libtorch" in said and said.count("\n") == 1 and not out.exists()
-    assert "aten.matmul.default (a matrix product: a library has the kernel) 2 times" in said and "aten.sort" in said
+    assert "aten.mm.default (a matrix product: a library has the kernel) 2 times" in said and "aten.sort" in said
     note = run(products, "-o", out, "--report", tmp_path / "unused", status=USAGE)
     note = run(products, "-o", out, f"--report={tmp_path / 'r.json'}")
-    assert "note: " in note.stderr and "needs libtorch, for aten.matmul.default" in note.stderr and note.stdout == ""
+    assert "note: " in note.stderr and "needs libtorch, for aten.mm.default" in note.stderr and note.stdout == ""
     report = json.loads((tmp_path / "r.json").read_text())
     assert report["needs_libtorch"] is True and len(report["aten_calls"]) == 3
     alone = run(archives / "one.pt2", "-o", out, "--require-standalone", "--report")
