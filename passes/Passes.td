@@ -135,7 +135,8 @@ def PlaceOperandsPass : Pass<"frit-place-operands", "::mlir::frit::GraphOp"> {
     multiples of 16 bytes, so torch pads the mask and takes a slice of it. A slice of a pad is the
     value itself, so the strides would be lost. An operand that was traced with gaps or with
     repetitions, and does not lie so, becomes a view of a tensor that has the gaps as padding and
-    each repetition once. A kernel writes that tensor. Operands with other strides, and slices of
+    each repetition once. A kernel writes that tensor. Gaps count before and in dims of one element
+    too, as in a mask for one query. Operands with other strides, and slices of
     something over four times as large, are left to `frit-assign-layouts`.
 
     ```mlir

@@ -21,6 +21,7 @@ constexpr double kAlignment = 64, kMostGrowth = 4;
 
 struct PlaceOperandsPass : frit::impl::PlaceOperandsPassBase<PlaceOperandsPass> {
   void runOnOperation() override {
+    placed.clear();
     SizeEstimate estimate(getOperation());
     for (AtenOp call : getOperation().getBody().front().getOps<AtenOp>()) {
       for (OpOperand &use : call->getOpOperands()) {
@@ -32,8 +33,7 @@ struct PlaceOperandsPass : frit::impl::PlaceOperandsPassBase<PlaceOperandsPass> 
   void place(AtenOp call, OpOperand &use, const SizeEstimate &estimate) {
     auto type = dyn_cast<RankedTensorType>(use.get().getType());
     LayoutDemand demand = getLayoutDemand(use);
-    if (!type || demand.kind != DemandKind::Exact || isDense(demand.layout, type) ||
-        !isKernelElement(type.getElementType()) ||
+    if (!type || demand.kind != DemandKind::Exact || !isKernelElement(type.getElementType()) ||
         llvm::is_contained(call.getMutatedOperands().value_or(ArrayRef<int64_t>()),
                            use.getOperandNumber())) {
       return;
@@ -41,10 +41,16 @@ struct PlaceOperandsPass : frit::impl::PlaceOperandsPassBase<PlaceOperandsPass> 
     Value &known = placed[{use.get(), demand.layout}];
     if (!known) {
       LayoutAttr lies = layoutOf(use.get());
-      if (lies && satisfies(lies, type, demand)) {
+      bool isDenseThere = isDense(demand.layout, type);
+      bool fits = lies && satisfies(lies, type, demand);
+      if (fits && (!isDenseThere || lies.getStrides() == demand.layout.getStrides())) {
         return;
       }
-      known = make(call, use.get(), demand.layout, estimate);
+      // Kernels may check the stride of a dim of one element too: rows of a mask for one query.
+      known = make(call, use.get(), demand.layout, estimate, /*all=*/true);
+      if (!known && !isDenseThere) {
+        known = make(call, use.get(), demand.layout, estimate, /*all=*/false);
+      }
     }
     if (known) {
       use.set(known);
@@ -67,20 +73,25 @@ struct PlaceOperandsPass : frit::impl::PlaceOperandsPassBase<PlaceOperandsPass> 
   }
 
   /// The value as a view of a tensor without gaps: what repeats is there once, and a dim is as long
-  /// as its part of the next stride. Null if no tensor is like that.
-  Value make(AtenOp call, Value value, LayoutAttr wanted, const SizeEstimate &estimate) {
+  /// as its part of the next stride. `all`: strides of dims of one element count. Null if no tensor
+  /// is like that, or if the value has no gaps and repeats nothing.
+  Value make(AtenOp call, Value value, LayoutAttr wanted, const SizeEstimate &estimate, bool all) {
     MLIRContext *context = &getContext();
     auto type = cast<RankedTensorType>(value.getType());
     SmallVector<SizeExpr> sizes = getSizes(type);
     auto strideOf = [&](unsigned dim) { return SizeExpr(wanted.getStrides()[dim]); };
     SmallVector<unsigned> dims;
+    bool repeats = false;
     for (unsigned dim = 0; dim < sizes.size(); ++dim) {
-      if (!sizes[dim].isConstant(1) && !strideOf(dim).isConstant(0)) {
+      bool isOne = sizes[dim].isConstant(1), isStill = strideOf(dim).isConstant(0);
+      repeats |= isStill && !isOne;
+      if (!isStill && (all || !isOne)) {
         dims.push_back(dim);
       }
     }
     llvm::stable_sort(dims, [&](unsigned a, unsigned b) {
-      return estimate.of(strideOf(a)) > estimate.of(strideOf(b));
+      return std::pair(estimate.of(strideOf(a)), estimate.of(sizes[a])) >
+             std::pair(estimate.of(strideOf(b)), estimate.of(sizes[b]));
     });
     if (dims.empty() || !strideOf(dims.back()).isConstant(1)) {
       return {};
@@ -109,6 +120,9 @@ struct PlaceOperandsPass : frit::impl::PlaceOperandsPassBase<PlaceOperandsPass> 
         lows.push_back(zero);
         highs.push_back(size);
       }
+    }
+    if (bounded.empty() && !repeats) {
+      return {};
     }
     OpBuilder builder(call);
     Type element = type.getElementType();

@@ -37,6 +37,19 @@ frit.graph @varying(%x: tensor<?x6xi32, #frit.dims<[s0, 6]>>) -> tensor<4xf32> a
 
 // -----
 
+// The rows of a mask for one query: only strides of dims of one element differ, and kernels check these as well.
+// CHECK-LABEL: frit.graph @one_query
+// CHECK:         frit.reindex %{{.*}} <(d0, d1) -> (d0, d1) where [d1 in 0 to 5]> fill 0.000000e+00 : f32 : tensor<1x5xf32> -> tensor<1x8xf32>
+// CHECK-NEXT:    frit.reindex %{{.*}} <(d0, d1) -> (d0, d1)> : tensor<1x8xf32> -> tensor<1x5xf32>
+frit.graph @one_query(%x: tensor<1x5xf32>) -> tensor<4xf32> attributes {symbols = []} {
+  %0 = arith.negf %x : tensor<1x5xf32>
+  %1 = frit.aten "aten.attend.default"(%0) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>],
+       operand_layouts = [#frit.layout<[8, 1]>], result_layouts = [#frit.layout<[1]>], reason = "attention"} : (tensor<1x5xf32>) -> tensor<4xf32>
+  frit.return %1 : tensor<4xf32>
+}
+
+// -----
+
 // What lies so already, what has neither gaps nor repetitions, a slice of something large, rows that overlap, and what the call writes to stay.
 // CHECK-LABEL: frit.graph @others
 // CHECK-NOT:     fill
