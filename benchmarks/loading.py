@@ -19,8 +19,7 @@ import torch
 
 from . import measure
 
-ROOT = Path(__file__).resolve().parents[1]
-COMPILER = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin" / "frit-compile"
+COMPILER = measure.TOOLS / "frit-compile"
 GOAL_MS = 20.0
 
 

@@ -13,9 +13,13 @@ import platform
 import statistics
 import subprocess
 import time
+from pathlib import Path
 
 import torch
 import torch.utils._pytree as pytree
+
+#: The folder of frit's programs.
+TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[1] / "build")) / "bin"
 
 
 class Contender:

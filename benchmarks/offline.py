@@ -26,8 +26,6 @@ import torch
 from . import measure
 from .programs.exported import EXPORTED
 
-ROOT = Path(__file__).resolve().parents[1]
-TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", ROOT / "build")) / "bin"
 PROGRAMS = ("resnet", "vit", "bert", "gpt2")
 
 _PACKAGE = """
@@ -44,7 +42,7 @@ def _frit(saved, target, rounds=3):
     samples = []
     for _ in range(rounds):
         began = time.perf_counter()
-        subprocess.run([TOOLS / "frit-compile", saved, "-o", target], check=True, capture_output=True, text=True)
+        subprocess.run([measure.TOOLS / "frit-compile", saved, "-o", target], check=True, capture_output=True, text=True)
         samples.append(1e3 * (time.perf_counter() - began))
     os.chmod(target, 0o600)
     return min(samples)

@@ -16,14 +16,11 @@ import sys
 import tempfile
 import time
 import warnings
-from pathlib import Path
 
 import torch
 from torch import nn
 
 from . import measure
-
-TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[1] / "build")) / "bin"
 
 VOCABULARY = 8192
 
@@ -178,7 +175,7 @@ def _file(plain, values):
     folder = tempfile.mkdtemp()
     program, compiled = os.path.join(folder, "model.pt2"), os.path.join(folder, "model.frit")
     torch.export.save(torch.export.export(plain, values), program)
-    subprocess.run([TOOLS / "frit-compile", program, "-o", compiled], check=True, capture_output=True)
+    subprocess.run([measure.TOOLS / "frit-compile", program, "-o", compiled], check=True, capture_output=True)
     model = frit.load(compiled)
     shutil.rmtree(folder)
     return model

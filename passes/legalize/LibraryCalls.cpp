@@ -86,12 +86,15 @@ static Tensor asMatrix(TensorBuilder &b, Tensor x) {
   return b.reshape(x, {product(b.getContext(), ArrayRef(sizes).drop_back()), sizes.back()});
 }
 
+/// The operator stays as it is, for the reason that it would have without a rule.
+static void leave(AtenCall &call) { call.refuse(reasonWithoutRule(call.getOp())); }
+
 static bool areOfOneType(AtenCall &call, ArrayRef<Tensor> tensors) {
   DType dtype = tensors.front().dtype;
   if (!isFloating(dtype) || llvm::any_of(tensors, [&](const Tensor &tensor) {
         return tensor.value && tensor.dtype != dtype;
       })) {
-    call.refuse("a matrix product: a library has the kernel");
+    leave(call);
     return false;
   }
   return true;
@@ -114,7 +117,7 @@ static Tensor linear(AtenCall &call, TensorBuilder &b) {
                                    (x.rank() == 3 || (x.rank() > 3 && !bias.value)));
   if (x.rank() < 2 || (b.isExact() && !asEager) || weight.rank() != 2 ||
       x.sizes().back() != weight.sizes()[1] || (bias.value && bias.rank() != 1)) {
-    call.refuse("a matrix product: a library has the kernel");
+    leave(call);
     return x;
   }
   Tensor y = multiply(b, asMatrix(b, x), b.permute(weight, {1, 0}), bias);
@@ -129,13 +132,13 @@ static Tensor matmul(AtenCall &call, TensorBuilder &b) {
   }
   SmallVector<SizeExpr> sizes = x.sizes(), others = y.sizes();
   if (x.rank() < 2 || y.rank() < 2 || sizes.back() != others[others.size() - 2]) {
-    call.refuse("a matrix product: a library has the kernel");
+    leave(call);
     return x;
   }
   if (y.rank() == 2) {
     // Of other tensors eager copies batches.
     if (b.isExact() && x.rank() > 2 && !isContiguous(call, "self", x)) {
-      call.refuse("a matrix product: a library has the kernel");
+      leave(call);
       return x;
     }
     return b.reshape(multiply(b, asMatrix(b, x), y), call.resultSizes());
@@ -165,12 +168,12 @@ static Tensor convolve(AtenCall &call, TensorBuilder &b, int64_t dims) {
     list.resize(list.size() == 1 ? dims : list.size(), list.empty() ? 0 : list[0]);
     lists.push_back(builder.getI64ArrayAttr(list));
     if (static_cast<int64_t>(list.size()) != dims) {
-      call.refuse("a convolution: a library has the kernel");
+      leave(call);
     }
   }
   int64_t groups = call.integer("groups");
   if (call.refused() || x.rank() != dims + 2 || (bias.value && bias.rank() != 1)) {
-    call.refuse("a convolution: a library has the kernel");
+    leave(call);
     return x;
   }
   SmallVector<Passed> operands = {{x, call.operandLayout("input")},
@@ -202,7 +205,7 @@ static Tensor attend(AtenCall &call, TensorBuilder &b) {
     return query;
   }
   auto refuse = [&] {
-    call.refuse("attention: a library has the kernel");
+    leave(call);
     return query;
   };
   if (call.isForGpu() || query.rank() != 4 || key.rank() != 4 || value.rank() != 4 ||

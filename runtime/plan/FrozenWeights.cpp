@@ -1,5 +1,6 @@
 #include "runtime/plan/FrozenWeights.h"
 
+#include <algorithm>
 #include <string_view>
 
 namespace frit {
@@ -26,6 +27,10 @@ public:
       if (isOwn && constants->Get(at)->tensor() < rootOf.size()) {
         rootOf[constants->Get(at)->tensor()] = constants->Get(at)->tensor();
       }
+    }
+    if (std::all_of(rootOf.begin(), rootOf.end(),
+                    [](uint32_t root) { return root == kNoRegister; })) {
+      return {}; // as for all graphs of torch.compile
     }
     isThawed.resize(rootOf.size());
     if (const auto *steps = plan.source->steps()) {

@@ -9,7 +9,8 @@
 /// it. Weights that the user gave to load() are the user's, who may write to them at any time.
 namespace frit {
 
-/// For each tensor register of the plan, whether it is such a weight or a view of one.
+/// For each tensor register of the plan, whether it is such a weight or a view of one; empty if the
+/// file has no weights.
 std::vector<bool> frozenTensors(const DecodedPlan &plan);
 
 } // namespace frit

@@ -1,19 +1,14 @@
 """Exported programs, which are neither functional nor decomposed: composite and in-place operators of the importer, compared with eager."""
 
-import os
-
 import checker
 import pytest
 import torch
 import torch.nn.functional as F
-from exported import Function, compiled
+from exported import ATTENTION, Function, compiled
 from torch import nn
 
 from frit import CompileError
 
-# The operator of CPUs is for CPUs.
-EMULATED = os.environ.get("FRIT_TEST_TARGET") == "simt"
-ATTENTION = "scaled_dot_product_attention" if EMULATED else "_scaled_dot_product_flash_attention_for_cpu"
 X, IMAGE, TOKENS = (4, 8), (2, 6, 8, 8), (2, 5, 8)
 
 # name -> (module, shapes of its inputs, base names of the operators that may stay calls)

@@ -1,13 +1,11 @@
 """Composite operators of libraries in exported programs: they become the calls that the runtime and the passes know, and what eager computes in
 another way stays a call of the operator itself."""
 
-import os
-
 import checker
 import pytest
 import torch
 import torch.nn.functional as F
-from exported import Function, compiled
+from exported import ATTENTION, Function, compiled
 
 
 def randn(*sizes, dtype=torch.float32):
@@ -54,8 +52,6 @@ CASES = {
     "conv3d": (F.conv3d, (randn(1, 2, 5, 6, 4), randn(3, 2, 3, 3, 3)), "convolution"),
 }
 SELF = "scaled_dot_product_attention"
-# The operator of CPUs is for CPUs.
-FLASH = SELF if os.environ.get("FRIT_TEST_TARGET") == "simt" else "_scaled_dot_product_flash_attention_for_cpu"
 Q, K, V = randn(2, 3, 5, 8), randn(2, 3, 7, 8), randn(2, 3, 7, 8) + 1
 
 
@@ -64,18 +60,18 @@ def attention(**options):
 
 
 CASES |= {
-    "attention": (attention(), (Q, K, V), FLASH),
-    "attention, causal": (attention(is_causal=True), (Q, K, V), FLASH),
-    "attention, scaled": (attention(scale=0.25), (Q, K, V), FLASH),
-    "attention, masked": (attention(), (Q, K, V, MASK), FLASH),
-    "attention, masked by numbers": (attention(), (Q, K, V, randn(2, 1, 5, 7)), FLASH),
-    "attention, masked for all queries": (attention(), (Q, K, V, randn(2, 3, 1, 7) > 0), FLASH),
+    "attention": (attention(), (Q, K, V), ATTENTION),
+    "attention, causal": (attention(is_causal=True), (Q, K, V), ATTENTION),
+    "attention, scaled": (attention(scale=0.25), (Q, K, V), ATTENTION),
+    "attention, masked": (attention(), (Q, K, V, MASK), ATTENTION),
+    "attention, masked by numbers": (attention(), (Q, K, V, randn(2, 1, 5, 7)), ATTENTION),
+    "attention, masked for all queries": (attention(), (Q, K, V, randn(2, 3, 1, 7) > 0), ATTENTION),
     "attention, a mask of rank 3": (attention(), (Q, K, V, randn(3, 5, 7)), SELF),
-    "attention of rows that are masked out": (attention(), (Q, K, V, torch.zeros(5, 7, dtype=torch.bool)), FLASH),
-    "attention of heads that were split": (attention(), tuple(x.transpose(1, 2).contiguous().transpose(1, 2) for x in (Q, K, V)), FLASH),
+    "attention of rows that are masked out": (attention(), (Q, K, V, torch.zeros(5, 7, dtype=torch.bool)), ATTENTION),
+    "attention of heads that were split": (attention(), tuple(x.transpose(1, 2).contiguous().transpose(1, 2) for x in (Q, K, V)), ATTENTION),
     "attention of columns": (attention(), (Q.mT.contiguous().mT, K, V), SELF),
-    "attention of halves": (attention(is_causal=True), (Q.bfloat16(), K.bfloat16(), V.bfloat16()), FLASH),
-    "attention of doubles": (attention(), (Q.double(), K.double(), V.double()), FLASH),
+    "attention of halves": (attention(is_causal=True), (Q.bfloat16(), K.bfloat16(), V.bfloat16()), ATTENTION),
+    "attention of doubles": (attention(), (Q.double(), K.double(), V.double()), ATTENTION),
     "attention of groups": (attention(enable_gqa=True), (Q, K[:, :1], V[:, :1]), SELF),
     "attention of other depths": (attention(), (Q, K, V[..., :6]), SELF),
     "attention of rank 3": (attention(), (Q[0], K[0], V[0]), SELF),

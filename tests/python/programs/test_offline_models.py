@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from exported import TOOLS
+from exported import ATTENTION, TOOLS
 from torch import nn
 from torch.export import Dim
 
@@ -64,15 +64,14 @@ def check_in_a_process(folder, tool, path, fresh, given):
     checker.check(lambda *x: copy.deepcopy(module)(*x), *given, compiled=run, module=module)
 
 
-FLASH = "_scaled_dot_product_flash_attention_for_cpu"
 LEFT = {
     "resnet": {"convolution": 6, "max_pool2d": 1, "addmm": 1},
-    "gpt2": {"addmm": 8, FLASH: 2, "mm": 1, "cumsum": 1},
-    "gpt2, plain torch": {"mm": 1, "addmm": 8, FLASH: 2},
-    "vit": {"convolution": 1, "addmm": 13, FLASH: 2},
-    "bert": {"addmm": 13, FLASH: 2},
-    "encoder": {"addmm": 8, FLASH: 2},
-    "llama": {"mm": 15, FLASH: 2, "cumsum": 1},
+    "gpt2": {"addmm": 8, ATTENTION: 2, "mm": 1, "cumsum": 1},
+    "gpt2, plain torch": {"mm": 1, "addmm": 8, ATTENTION: 2},
+    "vit": {"convolution": 1, "addmm": 13, ATTENTION: 2},
+    "bert": {"addmm": 13, ATTENTION: 2},
+    "encoder": {"addmm": 8, ATTENTION: 2},
+    "llama": {"mm": 15, ATTENTION: 2, "cumsum": 1},
 }
 
 LIBTORCH = ("resnet", "gpt2", "vit", "bert")
@@ -197,7 +196,7 @@ def test_a_cache_that_is_written_by_index(tmp_path, how, writes):
     shapes = ({1: length}, {0: length})
     program = torch.export.export(copy.deepcopy(eager), (torch.randn(2, 3, 8), torch.arange(3)), dynamic_shapes=shapes)
     model = frit.load(path := compiled_file(tmp_path, program))
-    assert left_to_aten(model) == {"addmm": 1, FLASH: 1, **writes}
+    assert left_to_aten(model) == {"addmm": 1, ATTENTION: 1, **writes}
     at = 0
     for new in (5, 2, 3, 2) if how == "shift" else (5, 1, 1, 3, 1):
         x, positions = torch.randn(2, new, 8), torch.arange(at, at + new)

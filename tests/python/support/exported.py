@@ -10,6 +10,8 @@ from torch._export.serde.serialize import serialize
 
 from frit import _C
 
+#: The operator that attention of exported programs becomes. That of CPUs is for CPUs.
+ATTENTION = "scaled_dot_product_attention" if os.environ.get("FRIT_TEST_TARGET") == "simt" else "_scaled_dot_product_flash_attention_for_cpu"
 TOOLS = Path(os.environ.get("FRIT_BUILD_DIR", Path(__file__).resolve().parents[3] / "build")) / "bin"
 
 
