@@ -51,7 +51,9 @@ Value Emitter::quotient(Frame &frame, SizeExpr expr, SizeExpr left, SizeExpr rig
       return it->second;
     }
   }
-  bool isNonNegative = program.getFacts().provablyNonNegative(left);
+  // A number of the program may be a negative divisor.
+  bool isNonNegative =
+      program.getFacts().provablyNonNegative(left) && program.getFacts().provablyNonNegative(right);
   auto &known = frame.indices;
   if (asVector && target.countsQuotients() && isNonNegative && !right.getConstant() &&
       !varies(frame, right) && countsLanes(frame, left)) {

@@ -46,6 +46,22 @@ GROUPS = {"data": FROM_DATA, "sizes": OF_SIZES, "tensors": TENSORS}
 ALL = [pytest.param(*program, id=f"{kind}: {name}") for kind, group in GROUPS.items() for name, program in group.items()]
 
 
+@pytest.mark.parametrize("target", [{}, {"target": "simt"}])
+def test_divisors_of_both_signs(target):
+    """A kernel divides the numbers itself."""
+
+    def function(x, y, n):
+        number, size = n.item() - 2, y.size(0) - 9
+        return x + 12 // number, x + 12 % number, x + 12 // size, x + 12 % size, x + n.item() // size
+
+    with torch._dynamo.config.patch(capture_scalar_outputs=True):
+        compiled = torch.compile(function, backend="frit", fullgraph=True, dynamic=True, options=target)
+        for number, size in ((1, 7), (-7, 5), (7, 14), (5, 8)):
+            arguments = (R, torch.ones(size), T(number))
+            for one, other in zip(compiled(*arguments), function(*arguments), strict=True):
+                assert torch.equal(one, other)
+
+
 @pytest.mark.parametrize("function, good, bad", ALL)
 def test_type_and_words(function, good, bad):
     with torch._dynamo.config.patch(capture_scalar_outputs=True):
