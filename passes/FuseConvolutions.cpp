@@ -55,7 +55,10 @@ static StringRef refusalOf(AtenOp call) {
   }
   auto weight = cast<RankedTensorType>(call.getOperand(1).getType());
   std::optional<int64_t> outputs = getSizes(weight)[0].getConstant();
-  if (!outputs || *outputs < kFewestOutputs * groups.getInt()) {
+  // If each channel has a filter, lanes are channels.
+  bool isDepthwise = outputs && groups.getInt() == *outputs && getSizes(weight)[1].isConstant(1) &&
+                     getSizes(type)[1].isConstant(*outputs);
+  if (!outputs || *outputs < kFewestOutputs * (isDepthwise ? 1 : groups.getInt())) {
     return "too few outputs of a group";
   }
   return "";

@@ -48,7 +48,9 @@ int convolutionLanes() {
   return convolutionKernels().empty() ? 0 : convolutionKernels().front()->lanes;
 }
 
-bool isConvolutionFaster(const Convolution &, int lanes) { return lanes != 0; }
+bool isConvolutionFaster(const Convolution &of, int lanes) {
+  return lanes != 0 && (!of.isDepthwise() || of.channels >= lanes);
+}
 
 const ProductKernel *kernelOfFewPixels(const Convolution &of, int lanes) {
   if (of.inOneOrder || of.groups != 1 || of.isWeightAcross() || of.pixels() > kProductBlock ||
@@ -152,6 +154,44 @@ void padRows(void *argument, int64_t begin, int64_t end) {
   }
 }
 
+void runDepthwise(const Convolution &of, const ConvolutionKernel &kernel, ParallelFor parallelFor) {
+  int64_t taps = of.kernelHeight * of.kernelWidth;
+  auto fill = [&](float *to) {
+    for (int64_t y = 0; y < of.kernelHeight; ++y) {
+      for (int64_t x = 0; x < of.kernelWidth; ++x) {
+        const float *from = of.weight + y * of.weightStrides[2] + x * of.weightStrides[3];
+        for (int64_t channel = 0; channel < of.channels; ++channel) {
+          *to++ = from[channel * of.weightStrides[0]];
+        }
+      }
+    }
+  };
+  DepthwiseWork work = {&of, nullptr};
+  AlignedFloats own;
+  if (of.packed) {
+    work.taps = of.packed->get(of.channels, taps * of.channels, fill);
+  }
+  if (!work.taps) {
+    own = AlignedFloats(taps * of.channels);
+    fill(own.get());
+    work.taps = own.get();
+  }
+  struct Call {
+    decltype(ConvolutionKernel::runDepthwise) run;
+    const DepthwiseWork *work;
+  } call = {kernel.runDepthwise, &work};
+  // Loads of the input bound it, not additions.
+  int64_t cost = of.resultWidth * of.channels * (taps + 4) * 4;
+  parallelFor(
+      of.images * of.resultHeight,
+      std::max<int64_t>(kPieceOperations / std::max<int64_t>(cost, 1), 1),
+      [](void *argument, int64_t begin, int64_t end) {
+        auto *call = static_cast<Call *>(argument);
+        call->run(*call->work, begin, end);
+      },
+      &call);
+}
+
 /// The panels of a weight that keeps its values; null if they are kept for another width.
 const float *packedPanels(const ConvolutionWork &work, const ConvolutionKernel &kernel,
                           ParallelFor parallelFor) {
@@ -182,8 +222,12 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
     return;
   }
   Convolution of = convolution;
+  bool isDepthwise = of.isDepthwise() && of.channels >= kernel.lanes;
+  if (isDepthwise && of.channelStride == 1) {
+    return runDepthwise(of, kernel, parallelFor);
+  }
   std::unique_ptr<float[]> padded;
-  if (of.padding[0] != 0 || of.padding[1] != 0) {
+  if (isDepthwise || of.padding[0] != 0 || of.padding[1] != 0) {
     Pad pad = {&convolution, nullptr, of.height + 2 * of.padding[0], of.width + 2 * of.padding[1]};
     padded.reset(new float[of.images * pad.height * pad.width * of.channels]);
     pad.to = padded.get();
@@ -194,6 +238,12 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
     of.columnStride = of.channels;
     of.rowStride = pad.width * of.channels;
     of.imageStride = pad.height * of.rowStride;
+    if (isDepthwise) {
+      of.height = pad.height;
+      of.width = pad.width;
+      of.padding[0] = of.padding[1] = 0;
+      return runDepthwise(of, kernel, parallelFor);
+    }
   }
   ConvolutionWork work;
   work.convolution = &of;

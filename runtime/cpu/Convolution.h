@@ -8,6 +8,9 @@
 // (docs/Rationale.md has the numbers). A weight that is known to keep its values is packed once
 // (PackedWeight), with the same results.
 //
+// A convolution with a filter for each channel has a kernel whose lanes are channels
+// (DepthwiseTiles.h). It sums along the filter's rows and columns, and pads nothing.
+//
 // A convolution of few pixels is a product of few rows (Product.h): the inputs of each pixel are
 // copied beside each other, in the order of the weight's memory, and the weight is not copied.
 //
@@ -96,6 +99,8 @@ struct Convolution : Epilogue {
 
   int64_t pixels() const { return images * resultHeight * resultWidth; }
   int64_t depth() const { return channels / groups * kernelHeight * kernelWidth; }
+  /// Whether each channel has a filter of its own.
+  bool isDepthwise() const { return groups > 1 && groups == channels && groups == outputs; }
   bool isWeightAcross() const {
     return kernelHeight * kernelWidth == 1 && weightStrides[1] != 1 && channels != groups;
   }

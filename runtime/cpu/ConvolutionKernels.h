@@ -86,6 +86,13 @@ struct ConvolutionWork {
 
 constexpr int64_t kBlockPixels = 24;
 
+/// A convolution with a filter for each channel. The input has its channels beside each other; the
+/// filters lie in the order (row, column, channel).
+struct DepthwiseWork {
+  const Convolution *convolution;
+  const float *taps;
+};
+
 /// Memory of this thread for a panel of this many floats, reused by later calls; aligned for
 /// vectors.
 float *panelOfThread(int64_t floats);
@@ -96,6 +103,8 @@ struct ConvolutionKernel {
   void (*run)(const ConvolutionWork &work, int64_t begin, int64_t end);
   /// Packs the panels [begin, end) of all groups into `to`, where the first of all panels begins.
   void (*pack)(const ConvolutionWork &work, float *to, int64_t begin, int64_t end);
+  /// Computes the rows [begin, end) of the result's images; there are at least `lanes` channels.
+  void (*runDepthwise)(const DepthwiseWork &work, int64_t begin, int64_t end);
 };
 
 std::span<const ConvolutionKernel *const> convolutionKernels();
