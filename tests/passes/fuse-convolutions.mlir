@@ -68,6 +68,19 @@ frit.graph @written_between(%x: !i, %w: !w, %other: !i) -> !i {
 
 // -----
 
+// A filter for each channel: lanes are channels.
+// CHECK-LABEL: @depthwise
+// CHECK: "frit.convolution.default"
+!i = tensor<2x8x6x6xf32>
+!g = tensor<8x1x1x1xf32>
+frit.graph @depthwise(%x: !i, %g: !g) -> !i {
+  %0 = frit.aten "aten.convolution.default"(%x, %g) [#frit.operand<0>, #frit.operand<1>, unit, [1, 1], [0, 0], [1, 1], false, [0, 0], 8]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!i, !g) -> !i
+  frit.return %0 : !i
+}
+
+// -----
+
 // Transposed, of another type, without a vector of outputs in each group: ATen's.
 // CHECK-LABEL: @left
 // CHECK-COUNT-3: "aten.convolution.default"
@@ -76,13 +89,13 @@ frit.graph @written_between(%x: !i, %w: !w, %other: !i) -> !i {
 !d = tensor<2x8x6x6xf64>
 !w = tensor<8x8x1x1xf32>
 !dw = tensor<8x8x1x1xf64>
-!g = tensor<8x1x1x1xf32>
+!g = tensor<8x4x1x1xf32>
 frit.graph @left(%x: !i, %w: !w, %d: !d, %dw: !dw, %g: !g) -> (!i, !d, !i) {
   %0 = frit.aten "aten.convolution.default"(%x, %w) [#frit.operand<0>, #frit.operand<1>, unit, [1, 1], [0, 0], [1, 1], true, [0, 0], 1]
       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!i, !w) -> !i
   %1 = frit.aten "aten.convolution.default"(%d, %dw) [#frit.operand<0>, #frit.operand<1>, unit, [1, 1], [0, 0], [1, 1], false, [0, 0], 1]
       {operand_dtypes = [#frit.dtype<f64>, #frit.dtype<f64>], result_dtypes = [#frit.dtype<f64>]} : (!d, !dw) -> !d
-  %2 = frit.aten "aten.convolution.default"(%x, %g) [#frit.operand<0>, #frit.operand<1>, unit, [1, 1], [0, 0], [1, 1], false, [0, 0], 8]
+  %2 = frit.aten "aten.convolution.default"(%x, %g) [#frit.operand<0>, #frit.operand<1>, unit, [1, 1], [0, 0], [1, 1], false, [0, 0], 2]
       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!i, !g) -> !i
   frit.return %0, %1, %2 : !i, !d, !i
 }

@@ -59,6 +59,10 @@ def check(function, x, depth, fast=None):
         (32, 24, 3, {"dilation": 2, "padding": 2}),
         (32, 64, 3, {"groups": 4, "padding": 1}),
         (130, 40, 3, {"padding": 1}),
+        (16, 16, 3, {"groups": 16, "padding": 1}),
+        (17, 17, 3, {"groups": 17, "padding": 1, "stride": 2}),
+        (40, 40, (1, 5), {"groups": 40, "padding": (1, 4), "dilation": 2}),
+        (100, 100, 7, {"groups": 100, "padding": 3}),
     ],
 )
 def test_values(channels, outputs, kernel, options, bias, seen):
@@ -71,7 +75,10 @@ def test_values(channels, outputs, kernel, options, bias, seen):
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: nn.Conv2d(8, 8, 3, groups=8),
+        lambda: nn.Conv2d(8, 8, 3, groups=4),
+        # Fewer channels than any vector has lanes.
+        lambda: nn.Conv2d(8, 4, 3, groups=4),
+        lambda: nn.Conv2d(8, 16, 3, groups=8),
         lambda: nn.Conv2d(8, 4, 3),
         lambda: nn.ConvTranspose2d(8, 16, 3),
     ],
@@ -164,6 +171,22 @@ def test_images_with_strides(seen):
     ):
         torch.compiler.reset()
         check(module, x, 72)
+    assert own(seen) == 6
+
+
+def test_channels_with_filters_of_their_own_and_strides(seen):
+    torch.manual_seed(3)
+    module, whole = nn.Conv2d(20, 20, 3, padding=1, groups=20), torch.randn(3, 22, 9, 20)
+    for x in (
+        whole[:, 1:21],
+        whole[:, :20, ::2, 1:15],
+        whole[:, :20].transpose(2, 3),
+        whole[:, :20].to(memory_format=torch.channels_last),
+        whole[:1, :20].expand(4, 20, 9, 20),
+        whole[:, :1].expand(3, 20, 9, 20),
+    ):
+        torch.compiler.reset()
+        check(module, x, 9)
     assert own(seen) == 6
 
 
