@@ -1,6 +1,7 @@
 #include "compiler/Compilation.h"
 
 #include "compiler/CanonicalKey.h"
+#include "compiler/FoldWeights.h"
 #include "compiler/PlanProducts.h"
 #include "compiler/PlanValidator.h"
 #include "import/Importer.h"
@@ -129,8 +130,17 @@ Compilation::Next Compilation::fuse() {
   if (isOutlined) {
     return Next::Stage;
   }
-  Next next = runPasses(
-      *module, [&](OpPassManager &passes) { buildFusionPipeline(passes, fusionOptions()); });
+  Next next = runPasses(*module,
+                        [&](OpPassManager &passes) { buildCallPipeline(passes, fusionOptions()); });
+  if (next == Next::Stage && options.fusion) {
+    for (auto graph : module->getOps<mlir::frit::GraphOp>()) {
+      foldWeights(graph, weights, {.onlyExact = options.numerics != "default"});
+    }
+  }
+  if (next == Next::Stage) {
+    next = runPasses(*module,
+                     [&](OpPassManager &passes) { buildFusionPipeline(passes, fusionOptions()); });
+  }
   return dumpStage(*module, "fused") ? next : Next::End;
 }
 

@@ -32,7 +32,7 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
   passes.addNestedPass<GraphOp>(createHostScalarsByValuePass());
 }
 
-void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options) {
+void buildCallPipeline(mlir::OpPassManager &passes, const FusionOptions &options) {
   // Assigns buckets to sizes, and pads library calls to them.
   passes.addNestedPass<GraphOp>(createAssignBucketsPass({options.buckets, options.bucketPolicy}));
   MaterializePaddingPassOptions padding;
@@ -49,6 +49,9 @@ void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &optio
   if (options.convolutions) {
     passes.addNestedPass<GraphOp>(createFuseConvolutionsPass());
   }
+}
+
+void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options) {
   if (!options.eagerNumerics) {
     passes.addNestedPass<GraphOp>(createLimitContractionPass());
   }
@@ -142,6 +145,7 @@ void registerPipelines() {
                                       .convolutions = options.target != "gpu" &&
                                                       !options.eagerNumerics && options.fusion};
         buildCanonicalPipeline(passes, fusion);
+        buildCallPipeline(passes, fusion);
         buildFusionPipeline(passes, fusion);
         buildTargetPipeline(passes, options.target == "gpu" ? TargetKind::Gpu : TargetKind::Cpu,
                             {.relay = !options.eagerNumerics, .arch = options.arch});

@@ -46,7 +46,11 @@ struct FusionOptions {
 /// about the graph.
 void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
-/// From canonical form to fused regions; the same for every target.
+/// Buckets, padding and calls of convolutions with their epilogues, before operators share kernels;
+/// the same for every target.
+void buildCallPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
+
+/// Then fused regions; the same for every target.
 void buildFusionPipeline(mlir::OpPassManager &passes, const FusionOptions &options = {});
 
 /// Options about layouts and sizes.

@@ -14,6 +14,9 @@ using namespace mlir::frit;
 
 static constexpr size_t kStorageAlignment = 64;
 
+/// Room for folded weights (FoldWeights.h), so that they do not move all others.
+static constexpr size_t kFoldedBytes = size_t(1) << 20;
+
 /// Zeroes the bytes that no weight uses, so that they are not shipped. Readers check that every
 /// byte of the section belongs to a weight or is zero.
 static void clearGaps(Weights &weights) {
@@ -57,12 +60,46 @@ static bool isRowMajor(const format::WeightT &weight) {
   return true;
 }
 
+/// Adds bytes to those of the file, aligned, and returns where they begin.
+static uint64_t append(Weights &weights, std::string_view bytes) {
+  weights.bytes.resize((weights.bytes.size() + kStorageAlignment - 1) / kStorageAlignment *
+                       kStorageAlignment);
+  uint64_t begin = weights.bytes.size();
+  weights.bytes += bytes;
+  return begin;
+}
+
+static void sign(format::WeightT &weight, const Weights &weights) {
+  Digest digest = sha256(
+      {reinterpret_cast<const uint8_t *>(weights.bytes.data()) + weight.offset, weight.bytes});
+  weight.sha256.assign(digest.begin(), digest.end());
+}
+
+unsigned addOwnWeight(Weights &weights, std::string name, format::Dtype dtype,
+                      llvm::ArrayRef<int64_t> sizes, std::string_view bytes) {
+  auto weight = std::make_unique<format::WeightT>();
+  weight->name = std::move(name);
+  weight->dtype = dtype;
+  weight->sizes.assign(sizes.begin(), sizes.end());
+  weight->strides.resize(sizes.size());
+  int64_t row = 1;
+  for (auto [size, stride] : llvm::reverse(llvm::zip_equal(weight->sizes, weight->strides))) {
+    stride = row;
+    row *= std::max<int64_t>(size, 1);
+  }
+  weight->offset = append(weights, bytes);
+  weight->bytes = bytes.size();
+  sign(*weight, weights);
+  weights.entries.push_back(std::move(weight));
+  return weights.entries.size() - 1;
+}
+
 LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, Weights &weights) {
   std::map<const std::string *, uint64_t> placed;
   // The argument that has a storage for itself as one row-major weight; null if the storage has
   // other uses.
   std::map<const std::string *, BlockArgument> owners;
-  weights.bytes.reserve(archive.bytes(kStorageAlignment));
+  weights.bytes.reserve(archive.bytes(kStorageAlignment) + kFoldedBytes);
   for (auto graph : module.getOps<GraphOp>()) {
     for (BlockArgument argument : graph.getBody().getArguments()) {
       unsigned number = argument.getArgNumber();
@@ -119,16 +156,11 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       }
       auto [place, isNew] = placed.try_emplace(storage, 0);
       if (isNew) {
-        weights.bytes.resize((weights.bytes.size() + kStorageAlignment - 1) / kStorageAlignment *
-                             kStorageAlignment);
-        place->second = weights.bytes.size();
-        weights.bytes += *storage;
+        place->second = append(weights, *storage);
       }
       weight->offset = place->second + start;
       weight->bytes = span;
-      Digest digest =
-          sha256({reinterpret_cast<const uint8_t *>(weights.bytes.data()) + weight->offset, span});
-      weight->sha256.assign(digest.begin(), digest.end());
+      sign(*weight, weights);
       bool isWhole = isNew && span == storage->size() && isRowMajor(*weight);
       owners[storage] = isWhole ? argument : BlockArgument();
       weights.entries.push_back(std::move(weight));
@@ -206,8 +238,7 @@ void relayWeights(ModuleOp module, Weights &weights) {
         }
       }
       weight.strides = *strides;
-      Digest digest = sha256({reinterpret_cast<const uint8_t *>(bytes), weight.bytes});
-      weight.sha256.assign(digest.begin(), digest.end());
+      sign(weight, weights);
     }
   }
 }

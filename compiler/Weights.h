@@ -28,6 +28,10 @@ struct Weights {
 mlir::LogicalResult bindWeights(mlir::ModuleOp module, const Archive &archive, bool given,
                                 Weights &weights);
 
+/// Adds a row-major weight that shares its bytes with no other, and returns its number.
+unsigned addOwnWeight(Weights &weights, std::string name, format::Dtype dtype,
+                      llvm::ArrayRef<int64_t> sizes, std::string_view bytes);
+
 /// Emits an error if a graph writes a weight that shares bytes with another one: the IR does not
 /// express that two values share memory, so whether the other changes would be undefined.
 mlir::LogicalResult checkWrittenWeights(mlir::ModuleOp module, const Weights &weights);
