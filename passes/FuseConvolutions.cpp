@@ -6,6 +6,9 @@
 // the same for a whole channel, one summand of the result's shape, limits. Factors and summands of
 // channels are computed by small kernels in each call, so nothing that is derived from a weight
 // outlives a call.
+//
+// Zeros around the image that the program writes itself, as models with TensorFlow's padding do,
+// become padding of the convolution.
 #include "ir/FritAttributes.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
@@ -64,6 +67,11 @@ static StringRef refusalOf(AtenOp call) {
   return "";
 }
 
+static bool mayWrite(Operation *op) {
+  auto call = dyn_cast<AtenOp>(op);
+  return !isMemoryEffectFree(op) || isa<StoreOp>(op) || (call && call.getMutatedOperands());
+}
+
 namespace {
 /// A convolution and its epilogue: limits((sum + bias) * scale + shift + added).
 struct Chain {
@@ -72,6 +80,10 @@ struct Chain {
   Value end;
   Value bias, scale, shift, added;
   std::optional<double> low, high;
+  /// The image in front of the convolution without the zeros around it, and their number in rows
+  /// and columns before it and behind it; null if there are none.
+  Value image;
+  int64_t before[2] = {0, 0}, behind[2] = {0, 0};
 };
 
 struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvolutionsPass> {
@@ -93,14 +105,16 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
   }
 
   void fuse(AtenOp call) {
-    Chain chain = {call, call.getResult(0), {}, {}, {}, {}, {}, {}};
+    Chain chain;
+    chain.call = call;
+    chain.end = call.getResult(0);
+    takePadding(chain);
     if (call.getNumOperands() == 3) {
       chain.bias = call.getOperand(2);
     }
     // Behind an operation that writes, operands may have other values.
     Operation *limit = call->getNextNode();
-    while (limit && (isMemoryEffectFree(limit) && !isa<StoreOp>(limit)) &&
-           !(isa<AtenOp>(limit) && cast<AtenOp>(limit).getMutatedOperands())) {
+    while (limit && !mayWrite(limit)) {
       limit = limit->getNextNode();
     }
     while (Operation *last = step(chain, limit)) {
@@ -126,6 +140,65 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
       }
     }
     return nullptr;
+  }
+
+  /// Finds zeros around the image.
+  void takePadding(Chain &chain) {
+    auto pad = chain.call.getOperand(0).getDefiningOp<ReindexOp>();
+    auto padding = dyn_cast<ArrayAttr>(chain.call.getArguments()[4]);
+    if (!pad || !pad->hasOneUse() || !pad.getFill() || !padding || padding.size() != 2) {
+      return;
+    }
+    auto fill = dyn_cast<FloatAttr>(*pad.getFill());
+    MapAttr map = pad.getMap();
+    auto from = cast<RankedTensorType>(pad.getOperand().getType());
+    if (!fill || !fill.getValue().isPosZero() || from.getRank() != 4 || map.getNumValues() != 0) {
+      return;
+    }
+    SmallVector<SizeExpr> fromSizes = getSizes(from);
+    SmallVector<SizeExpr> sizes = getSizes(cast<RankedTensorType>(pad.getType()));
+    int64_t before[2], behind[2];
+    for (unsigned dim = 0; dim < 4; ++dim) {
+      SizeExpr place = map.getResults()[dim];
+      SizeExpr index = SizeExpr::dim(&getContext(), dim);
+      std::optional<int64_t> first = (index - place).getConstant();
+      std::optional<int64_t> last =
+          first ? (sizes[dim] - fromSizes[dim] - *first).getConstant() : std::nullopt;
+      if (!first || !last || *first < 0 || *last < 0 || (dim < 2 && (*first || *last))) {
+        return;
+      }
+      if (dim < 2) {
+        continue;
+      }
+      auto given = dyn_cast<IntegerAttr>(padding[dim - 2]);
+      if (!given || given.getInt() < 0) {
+        return;
+      }
+      before[dim - 2] = *first + given.getInt();
+      behind[dim - 2] = *last + given.getInt();
+    }
+    // Each bound must be that of the image's own rows and columns.
+    for (auto [expr, low, high] :
+         llvm::zip(map.getBoundExprs(), map.getBoundLows(), map.getBoundHighs())) {
+      bool isOfImage = false;
+      for (unsigned dim : {2u, 3u}) {
+        isOfImage |= expr == map.getResults()[dim] && SizeExpr(low).isConstant(0) &&
+                     SizeExpr(high) == fromSizes[dim];
+      }
+      if (!isOfImage) {
+        return;
+      }
+    }
+    // The convolution will read the image later than the pad did.
+    for (Operation *op = pad->getNextNode(); op != chain.call; op = op->getNextNode()) {
+      if (mayWrite(op)) {
+        return;
+      }
+    }
+    chain.image = pad.getOperand();
+    llvm::copy(before, chain.before);
+    llvm::copy(behind, chain.behind);
+    ++padded;
   }
 
   bool takeArithmetic(Chain &chain, Operation *op) {
@@ -238,6 +311,15 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
     if (ArrayAttr known = call.getOperandLayoutsAttr()) {
       layouts = {known[0], known[1]};
     }
+    Attribute behind = UnitAttr::get(context);
+    if (chain.image) {
+      operands[0] = chain.image;
+      if (!layouts.empty()) {
+        layouts[0] = getContiguousLayout(cast<RankedTensorType>(chain.image.getType()));
+      }
+      arguments[4] = builder.getI64ArrayAttr(chain.before);
+      behind = builder.getI64ArrayAttr(chain.behind);
+    }
     auto pass = [&](Value value) -> Attribute {
       if (!value) {
         return UnitAttr::get(context);
@@ -257,6 +339,7 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
     }
     arguments.push_back(number(chain.low));
     arguments.push_back(number(chain.high));
+    arguments.push_back(behind);
     auto made =
         AtenOp::create(builder, call.getLoc(), TypeRange(chain.end.getType()),
                        builder.getStringAttr("frit.convolution.default"), operands,
@@ -285,6 +368,9 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
 
   static std::string reasonOf(const Chain &chain) {
     SmallVector<StringRef> parts;
+    if (chain.image) {
+      parts.push_back("padding");
+    }
     if (chain.scale || chain.shift) {
       parts.push_back("a factor and a summand of channels");
     }

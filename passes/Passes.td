@@ -257,8 +257,9 @@ def FuseConvolutionsPass : Pass<"frit-fuse-convolutions", "::mlir::frit::GraphOp
     compute: not transposed, with at least a vector of outputs in each group. If nothing else
     reads the sums, it includes their epilogue: factors and summands of channels (bias, batch norm
     by running statistics), then a summand of the result's shape (a residual), then limits (relu,
-    clamp). Its arguments are those of `aten.convolution`, then scale, shift, added, low, high;
-    the result is `limits((sum + bias) * scale + shift + added)`.
+    clamp). Zeros around the image become padding. Its arguments are those of `aten.convolution`,
+    then scale, shift, added, low, high, and the padding behind the image if it differs from
+    that before it; the result is `limits((sum + bias) * scale + shift + added)`.
 
     ```mlir
     %y = frit.aten "aten.convolution.default"(%x, %w) [...]
@@ -266,12 +267,13 @@ def FuseConvolutionsPass : Pass<"frit-fuse-convolutions", "::mlir::frit::GraphOp
     %z = arith.mulf %y, %f
     %r = arith.addf %z, %other
     // becomes
-    %r = frit.aten "frit.convolution.default"(%x, %w, %s, %other) [..., #frit.operand<2>, unit, #frit.operand<3>, unit, unit]
+    %r = frit.aten "frit.convolution.default"(%x, %w, %s, %other) [..., #frit.operand<2>, unit, #frit.operand<3>, unit, unit, unit]
     ```
   }];
   let statistics = [
     Statistic<"convolutions", "convolutions", "convolutions in the runtime's kernel">,
     Statistic<"taken", "taken", "operations fused into convolutions">,
+    Statistic<"padded", "padded", "images whose zeros became padding">,
     Statistic<"left", "left", "convolutions that stay ATen's">
   ];
 }

@@ -31,7 +31,7 @@ PURE = {"sym_size", "sym_stride", "sym_numel", "sym_storage_offset", "item", "_l
 # Operators of frit's own, which passes make and the runtime computes.
 OWN = [
     "frit.convolution.default - (Tensor input, Tensor weight, Tensor? bias, SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-    "SymInt[] output_padding, SymInt groups, Tensor? scale, Tensor? shift, Tensor? added, Scalar? low, Scalar? high) -> Tensor",
+    "SymInt[] output_padding, SymInt groups, Tensor? scale, Tensor? shift, Tensor? added, Scalar? low, Scalar? high, SymInt[]? padding_behind) -> Tensor",
 ]
 
 

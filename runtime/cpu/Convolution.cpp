@@ -227,8 +227,8 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
     return runDepthwise(of, kernel, parallelFor);
   }
   std::unique_ptr<float[]> padded;
-  if (isDepthwise || of.padding[0] != 0 || of.padding[1] != 0) {
-    Pad pad = {&convolution, nullptr, of.height + 2 * of.padding[0], of.width + 2 * of.padding[1]};
+  if (isDepthwise || of.paddedHeight() != of.height || of.paddedWidth() != of.width) {
+    Pad pad = {&convolution, nullptr, of.paddedHeight(), of.paddedWidth()};
     padded.reset(new float[of.images * pad.height * pad.width * of.channels]);
     pad.to = padded.get();
     parallelFor(of.images * pad.height,
@@ -241,7 +241,7 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
     if (isDepthwise) {
       of.height = pad.height;
       of.width = pad.width;
-      of.padding[0] = of.padding[1] = 0;
+      of.padding[0] = of.padding[1] = of.paddingBehind[0] = of.paddingBehind[1] = 0;
       return runDepthwise(of, kernel, parallelFor);
     }
   }

@@ -84,7 +84,9 @@ struct Convolution : Epilogue {
   int64_t weightStrides[4] = {};
   int64_t groups = 1;
 
-  int64_t stride[2] = {1, 1}, padding[2] = {0, 0}, dilation[2] = {1, 1};
+  /// Rows and columns of zeros before the image, and behind it.
+  int64_t padding[2] = {0, 0}, paddingBehind[2] = {0, 0};
+  int64_t stride[2] = {1, 1}, dilation[2] = {1, 1};
   int64_t resultHeight = 1, resultWidth = 1;
   float *result = nullptr;
 
@@ -98,6 +100,8 @@ struct Convolution : Epilogue {
   bool inOneOrder = false;
 
   int64_t pixels() const { return images * resultHeight * resultWidth; }
+  int64_t paddedHeight() const { return padding[0] + height + paddingBehind[0]; }
+  int64_t paddedWidth() const { return padding[1] + width + paddingBehind[1]; }
   int64_t depth() const { return channels / groups * kernelHeight * kernelWidth; }
   /// Whether each channel has a filter of its own.
   bool isDepthwise() const { return groups > 1 && groups == channels && groups == outputs; }

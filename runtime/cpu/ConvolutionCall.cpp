@@ -87,7 +87,7 @@ Result<std::optional<ConvolutionCall>> convolutionOf(const format::Aten &call) {
     return std::optional<ConvolutionCall>();
   }
   ConvolutionCall found;
-  bool fits = call.arguments() && call.arguments()->size() == kConvolutionArguments + 5 &&
+  bool fits = call.arguments() && call.arguments()->size() == kConvolutionArguments + 6 &&
               call.results() && call.results()->size() == 1;
   if (fits) {
     auto at = [&](uint32_t number) -> const format::Value & {
@@ -100,6 +100,7 @@ Result<std::optional<ConvolutionCall>> convolutionOf(const format::Aten &call) {
            at(8).kind() == ValueKind::Int && readTensor(at(9), found.scale) &&
            readTensor(at(10), found.shift) && readTensor(at(11), found.added) &&
            readNumber(at(12), found.low) && readNumber(at(13), found.high) &&
+           readPair(at(at(14).kind() == ValueKind::None ? 4 : 14), found.paddingBehind) &&
            found.input != kNoRegister && found.weight != kNoRegister;
     found.groups = at(8).integer();
   }
@@ -143,8 +144,11 @@ std::optional<Convolution> convolutionFrom(const ConvolutionCall &call,
     made.stride[dim] = call.stride[dim];
     made.padding[dim] = call.padding[dim];
     made.dilation[dim] = call.dilation[dim];
-    int64_t room = sizes[dim] + 2 * call.padding[dim] - call.dilation[dim] * (kernel[dim] - 1) - 1;
-    if (call.stride[dim] < 1 || call.dilation[dim] < 1 || call.padding[dim] < 0 || room < 0) {
+    made.paddingBehind[dim] = call.paddingBehind[dim];
+    int64_t room = sizes[dim] + call.padding[dim] + call.paddingBehind[dim] -
+                   call.dilation[dim] * (kernel[dim] - 1) - 1;
+    if (call.stride[dim] < 1 || call.dilation[dim] < 1 || call.padding[dim] < 0 ||
+        call.paddingBehind[dim] < 0 || room < 0) {
       return std::nullopt;
     }
     *results[dim] = room / call.stride[dim] + 1;
@@ -158,7 +162,7 @@ std::optional<Convolution> convolutionFrom(const ConvolutionCall &call,
     return std::nullopt;
   }
   // Offsets of a pixel's inputs are 32 bits wide.
-  int64_t reach = (made.height + 2 * made.padding[0]) * (made.width + 2 * made.padding[1]);
+  int64_t reach = made.paddedHeight() * made.paddedWidth();
   if (reach > std::numeric_limits<int32_t>::max() / made.channels ||
       made.rowStride > std::numeric_limits<int32_t>::max() / (reach + 1) ||
       made.channelStride > std::numeric_limits<int32_t>::max() / (made.channels + 1)) {

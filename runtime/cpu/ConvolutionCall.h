@@ -1,6 +1,6 @@
 // A call of frit::convolution, which the pass frit-fuse-convolutions makes: aten::convolution with
 // an epilogue (Convolution.h). The arguments are those of aten::convolution, then scale, shift,
-// added, low and high.
+// added, low, high, and the padding behind the image, if it is not that before it.
 
 #pragma once
 
@@ -16,10 +16,14 @@ constexpr uint32_t kConvolutionArguments = 9;
 /// Tensor registers and numbers of the call; kNoRegister for a tensor that is not given.
 struct ConvolutionCall {
   uint32_t input, weight, bias, scale, shift, added;
-  int64_t stride[2], padding[2], dilation[2];
+  int64_t stride[2], padding[2], paddingBehind[2], dilation[2];
   int64_t groups;
   std::optional<float> low, high;
 
+  /// aten::convolution has no such padding.
+  bool isPaddedUnevenly() const {
+    return padding[0] != paddingBehind[0] || padding[1] != paddingBehind[1];
+  }
   bool hasEpilogue() const {
     return scale != kNoRegister || shift != kNoRegister || added != kNoRegister || low || high;
   }

@@ -426,6 +426,9 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
       arguments[argument.position] =
           makeValue(*argument.value, argument.type, argument.length, &state);
     }
+    if (convolution) {
+      padConvolution(arguments);
+    }
     if (asksLayout) {
       // Excluded, or torch would pass the operator a resolved copy of a tensor with lazy bits.
       c10::impl::ExcludeDispatchKeyGuard asItIs(

@@ -75,6 +75,7 @@ private:
   std::optional<at::Tensor> runOwnProduct(const DecodedPlan &plan, RunState &state) const;
   std::optional<at::Tensor> runOwnAttention(const DecodedPlan &plan, RunState &state) const;
   std::optional<at::Tensor> runOwnConvolution(const DecodedPlan &plan, RunState &state) const;
+  void padConvolution(std::vector<c10::IValue> &arguments) const;
   at::Tensor finishConvolution(at::Tensor result, RunState &state) const;
 
   const format::Aten *source;

@@ -9,6 +9,7 @@
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
 #include <ATen/ops/clamp.h>
+#include <ATen/ops/constant_pad_nd.h>
 
 namespace frit {
 
@@ -43,6 +44,17 @@ std::optional<at::Tensor> AtenCall::runOwnConvolution(const DecodedPlan &plan,
   runConvolution(*work, parallelForOnTorchThreads);
   ownConvolutions.fetch_add(1, std::memory_order_relaxed);
   return result;
+}
+
+/// The arguments of aten::convolution for the call: a padding that it has not is written out.
+void AtenCall::padConvolution(std::vector<c10::IValue> &arguments) const {
+  if (!convolution->isPaddedUnevenly()) {
+    return;
+  }
+  const int64_t *before = convolution->padding, *behind = convolution->paddingBehind;
+  arguments[0] =
+      at::constant_pad_nd(arguments[0].toTensor(), {before[1], behind[1], before[0], behind[0]}, 0);
+  arguments[4] = std::vector<int64_t>{0, 0};
 }
 
 /// Computes the epilogue of a convolution with operators of ATen.

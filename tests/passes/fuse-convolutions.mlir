@@ -4,7 +4,7 @@
 // CHECK-LABEL: @all
 // CHECK: %[[CENTRE:.*]] = arith.negf %arg2 : tensor<8xf32>
 // CHECK: frit.aten "frit.convolution.default"(%arg0, %arg1, %[[CENTRE]], %arg3, %arg4, %arg5)
-// CHECK-SAME: [#frit.operand<0>, #frit.operand<1>, #frit.operand<2>, [1, 1], [1, 1], [1, 1], false, [0, 0], 1, #frit.operand<3>, #frit.operand<4>, #frit.operand<5>, 0.000000e+00, 6.000000e+00]
+// CHECK-SAME: [#frit.operand<0>, #frit.operand<1>, #frit.operand<2>, [1, 1], [1, 1], [1, 1], false, [0, 0], 1, #frit.operand<3>, #frit.operand<4>, #frit.operand<5>, 0.000000e+00, 6.000000e+00, unit]
 // CHECK-SAME: reason = "a convolution: a library has the kernel; frit's own where it is faster, with a factor and a summand of channels, a residual, limits"
 // CHECK-NOT: arith
 // CHECK: frit.return
@@ -64,6 +64,64 @@ frit.graph @written_between(%x: !i, %w: !w, %other: !i) -> !i {
   frit.store %other into %x : !i, !i
   %0 = arith.addf %y, %other : !i
   frit.return %0 : !i
+}
+
+// -----
+
+// Zeros around the image become padding, uneven too. Not those of another value, in channels, or
+// of an image that is written before the convolution.
+// CHECK-LABEL: @zeros_around
+// CHECK-SAME: %[[X:[a-z0-9]+]]: tensor<2x8x6x6xf32>
+// CHECK-NOT: frit.reindex
+// CHECK: "frit.convolution.default"(%[[X]], %{{.*}}) [#frit.operand<0>, #frit.operand<1>, unit, [2, 2], [1, 1], [1, 1], false, [0, 0], 1, unit, unit, unit, unit, unit, [2, 1]]
+!i = tensor<2x8x6x6xf32>
+!p = tensor<2x8x7x6xf32>
+!r = tensor<2x8x4x3xf32>
+!w = tensor<8x8x3x3xf32>
+frit.graph @zeros_around(%x: !i, %w: !w) -> !r {
+  %p = frit.reindex %x <(d0, d1, d2, d3) -> (d0, d1, d2, d3) where [d2 in 0 to 6]> fill 0.0 : f32 : !i -> !p
+  %0 = frit.aten "aten.convolution.default"(%p, %w) [#frit.operand<0>, #frit.operand<1>, unit, [2, 2], [1, 1], [1, 1], false, [0, 0], 1]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!p, !w) -> !r
+  frit.return %0 : !r
+}
+
+// -----
+
+// CHECK-LABEL: @other_pads
+// CHECK: frit.reindex
+// CHECK: "frit.convolution.default"
+// CHECK: frit.reindex
+// CHECK: "frit.convolution.default"
+!i = tensor<2x8x6x6xf32>
+!p = tensor<2x8x7x6xf32>
+!r = tensor<2x8x4x3xf32>
+!w = tensor<8x8x3x3xf32>
+frit.graph @other_pads(%x: !i, %w: !w) -> (!r, !r) {
+  %p = frit.reindex %x <(d0, d1, d2, d3) -> (d0, d1, d2, d3) where [d2 in 0 to 6]> fill 1.0 : f32 : !i -> !p
+  %0 = frit.aten "aten.convolution.default"(%p, %w) [#frit.operand<0>, #frit.operand<1>, unit, [2, 2], [1, 1], [1, 1], false, [0, 0], 1]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!p, !w) -> !r
+  %q = frit.reindex %x <(d0, d1, d2, d3) -> (d0, d1 - 1, d2, d3) where [d1 - 1 in 0 to 8, d2 in 0 to 6]> fill 0.0 : f32 : !i -> !p
+  %1 = frit.aten "aten.convolution.default"(%q, %w) [#frit.operand<0>, #frit.operand<1>, unit, [2, 2], [1, 1], [1, 1], false, [0, 0], 1]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!p, !w) -> !r
+  frit.return %0, %1 : !r, !r
+}
+
+// -----
+
+// CHECK-LABEL: @written_after_the_pad
+// CHECK: frit.reindex
+// CHECK: frit.store
+// CHECK: "frit.convolution.default"
+!i = tensor<2x8x6x6xf32>
+!p = tensor<2x8x7x6xf32>
+!r = tensor<2x8x4x3xf32>
+!w = tensor<8x8x3x3xf32>
+frit.graph @written_after_the_pad(%x: !i, %w: !w, %other: !i) -> !r {
+  %p = frit.reindex %x <(d0, d1, d2, d3) -> (d0, d1, d2, d3) where [d2 in 0 to 6]> fill 0.0 : f32 : !i -> !p
+  frit.store %other into %x : !i, !i
+  %0 = frit.aten "aten.convolution.default"(%p, %w) [#frit.operand<0>, #frit.operand<1>, unit, [2, 2], [1, 1], [1, 1], false, [0, 0], 1]
+      {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>]} : (!p, !w) -> !r
+  frit.return %0 : !r
 }
 
 // -----

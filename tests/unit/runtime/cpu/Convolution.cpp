@@ -19,6 +19,8 @@ enum Order { ChannelsFirst, ChannelsLast };
 struct Shape {
   int64_t images, channels, height, width, outputs, kernel[2], stride[2], padding[2], dilation[2];
   int64_t groups;
+  /// Beyond the padding before the image.
+  int64_t morePadding[2] = {0, 0};
 };
 
 struct Case {
@@ -45,10 +47,12 @@ struct Case {
     for (int dim : {0, 1}) {
       of.stride[dim] = shape.stride[dim];
       of.padding[dim] = shape.padding[dim];
+      of.paddingBehind[dim] = shape.padding[dim] + shape.morePadding[dim];
       of.dilation[dim] = shape.dilation[dim];
     }
     auto size = [&](int64_t from, int dim) {
-      return (from + 2 * shape.padding[dim] - shape.dilation[dim] * (shape.kernel[dim] - 1) - 1) /
+      return (from + 2 * shape.padding[dim] + shape.morePadding[dim] -
+              shape.dilation[dim] * (shape.kernel[dim] - 1) - 1) /
                  shape.stride[dim] +
              1;
     };
@@ -156,6 +160,10 @@ constexpr Shape kShapes[] = {
     {2, 48, 3, 4, 48, {7, 7}, {1, 1}, {3, 3}, {1, 1}, 48},
     {1, 17, 11, 20, 17, {3, 3}, {2, 2}, {0, 2}, {2, 1}, 17},
     {1, 5, 6, 6, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}, 5},
+    {2, 3, 14, 18, 24, {3, 3}, {2, 2}, {0, 0}, {1, 1}, 1, {1, 1}}, // padded behind the image
+    {1, 9, 5, 6, 40, {2, 4}, {1, 1}, {0, 1}, {1, 1}, 1, {1, 1}},
+    {2, 40, 12, 15, 40, {3, 3}, {2, 2}, {0, 0}, {1, 1}, 40, {1, 2}},
+    {1, 36, 10, 9, 36, {4, 4}, {1, 1}, {1, 1}, {1, 1}, 36, {1, 1}},
 };
 
 class Convolutions : public testing::TestWithParam<size_t> {

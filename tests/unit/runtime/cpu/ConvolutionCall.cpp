@@ -51,6 +51,7 @@ format::AtenT someCall() {
   call.arguments.push_back(value(ValueKind::Tensor, 6));
   call.arguments.push_back(value(ValueKind::Double, 0));
   call.arguments.push_back(value(ValueKind::None));
+  call.arguments.push_back(pair(2, 0));
   call.results.push_back(value(ValueKind::Tensor, 7));
   return call;
 }
@@ -74,6 +75,17 @@ TEST(ConvolutionCalls, AreRead) {
   EXPECT_EQ(call.dilation[1], 3);
   EXPECT_EQ(call.low, 0.0f);
   EXPECT_FALSE(call.high);
+  EXPECT_EQ(call.paddingBehind[0], 2);
+  EXPECT_TRUE(call.isPaddedUnevenly());
+}
+
+TEST(ConvolutionCalls, ArePaddedEvenlyUnlessTheySay) {
+  format::AtenT call = someCall();
+  call.arguments.back() = value(ValueKind::None);
+  auto read = parsed(call);
+  ASSERT_TRUE(read.status().isOk() && *read);
+  EXPECT_EQ((*read)->paddingBehind[0], 1);
+  EXPECT_FALSE((*read)->isPaddedUnevenly());
 }
 
 TEST(ConvolutionCalls, OfOtherOperatorsAreNone) {
@@ -85,7 +97,7 @@ TEST(ConvolutionCalls, OfOtherOperatorsAreNone) {
 
 TEST(ConvolutionCalls, WithOtherArgumentsAreRefused) {
   std::vector<format::AtenT> calls;
-  for (size_t at : {0, 3, 6, 8, 12}) {
+  for (size_t at : {0, 3, 6, 8, 12, 14}) {
     calls.push_back(someCall());
     calls.back().arguments[at] = value(ValueKind::String);
   }
@@ -112,7 +124,7 @@ struct Tensor {
 
 std::optional<Convolution> made(const Tensor &input, const Tensor &weight, int64_t groups = 1,
                                 const Tensor *scale = nullptr, const Tensor *added = nullptr) {
-  ConvolutionCall call = {0,      1,      kNoRegister, 2,      kNoRegister, 3,
+  ConvolutionCall call = {0,      1,      kNoRegister, 2,      kNoRegister, 3, {1, 1},
                           {1, 1}, {1, 1}, {1, 1},      groups, {},          {}};
   TensorView views[] = {input.view(), weight.view(), scale ? scale->view() : TensorView(),
                         added ? added->view() : TensorView()};
