@@ -6,8 +6,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "mlir/Interfaces/SideEffectInterfaces.h"
-#include "mlir/Interfaces/ViewLikeInterface.h"
 
 #include <cmath>
 #include <cstring>
@@ -47,21 +45,18 @@ int64_t elementsOf(ArrayRef<int64_t> sizes) {
   return elements;
 }
 
-/// The convolutions, which only read their operands.
-bool onlyReads(Operation *op) {
-  if (auto call = dyn_cast<AtenOp>(op)) {
-    return call.getOpName() == "aten.convolution.default" ||
-           call.getOpName() == "frit.convolution.default";
-  }
-  return isMemoryEffectFree(op) && !isa<ReturnOp, CallOp>(op);
-}
-
-/// Whether nothing can write to the memory of a value: all that reads it, or a view of it, makes
-/// new values.
+/// Whether nothing can write to the memory of a value: each reader is known to make new values, or
+/// values of its own order that are read likewise.
 bool isOnlyRead(Value value) {
   return llvm::all_of(value.getUsers(), [](Operation *user) {
-    bool isView = isa<ViewLikeOpInterface, UnpadOp>(user);
-    return onlyReads(user) && (!isView || llvm::all_of(user->getResults(), isOnlyRead));
+    if (isa<ReindexOp, ReshapeOp>(user)) {
+      return isOnlyRead(user->getResult(0));
+    }
+    if (auto call = dyn_cast<AtenOp>(user)) {
+      return call.getOpName() == "aten.convolution.default" ||
+             call.getOpName() == "frit.convolution.default";
+    }
+    return isa<arith::ArithDialect, math::MathDialect>(user->getDialect());
   });
 }
 
@@ -70,7 +65,7 @@ public:
   Folder(GraphOp graph, Weights &weights, const FoldOptions &options)
       : graph(graph), weights(weights), options(options) {}
 
-  unsigned fold() {
+  void fold() {
     for (BlockArgument argument : graph.getBody().getArguments()) {
       addWeight(argument);
     }
@@ -95,7 +90,9 @@ public:
         op.erase();
       }
     }
-    return wanted.size();
+    if (!wanted.empty()) {
+      kFoldedWeightsAttr.set(graph, Builder(graph->getContext()).getI64IntegerAttr(wanted.size()));
+    }
   }
 
 private:
@@ -290,8 +287,8 @@ private:
 
 } // namespace
 
-unsigned foldWeights(GraphOp graph, Weights &weights, const FoldOptions &options) {
-  return Folder(graph, weights, options).fold();
+void foldWeights(GraphOp graph, Weights &weights, const FoldOptions &options) {
+  Folder(graph, weights, options).fold();
 }
 
 } // namespace frit

@@ -13,11 +13,11 @@ struct FoldOptions {
   bool onlyExact = false;
 };
 
-/// Replaces values of `graph` that are computed from weights by new weights, and returns how many
-/// there are. A value is folded if it is f32, at most as large as the largest weight that it
-/// depends on, and the result of element-wise arithmetic. Only weights whose bytes are in the file,
-/// that share them with no other, and that the program neither writes nor returns nor passes to an
-/// operator that might do so, take part: all others may have another value in the next call.
-unsigned foldWeights(mlir::frit::GraphOp graph, Weights &weights, const FoldOptions &options);
+/// Replaces values of `graph` that are computed from weights by new weights. A value is folded if
+/// it is f32, at most as large as the largest weight that it depends on, and the result of
+/// element-wise arithmetic. Only weights whose bytes are in the file, that share them with no
+/// other, and that the program neither writes nor returns nor passes to an operator that might do
+/// so, take part: all others may have another value in the next call.
+void foldWeights(mlir::frit::GraphOp graph, Weights &weights, const FoldOptions &options);
 
 } // namespace frit

@@ -346,6 +346,7 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
     json.attributeArray("guards", [&] { writeGuards(json, module, plan); });
     json.attribute("copies", sumOf(mlir::frit::kCopiesAttr, module));
     json.attribute("relaid_weights", sumOf(mlir::frit::kRelaidWeightsAttr, module));
+    json.attribute("folded_weights", sumOf(mlir::frit::kFoldedWeightsAttr, module));
     json.attributeArray("padding", [&] { writeNotes(json, module, mlir::frit::kPaddingAttr); });
     json.attributeArray("padding_refused",
                         [&] { writeNotes(json, module, mlir::frit::kPaddingRefusedAttr); });

@@ -39,8 +39,8 @@ os.environ["FRIT_STRICT"] = "1"
 # Tests provoke errors; tests of repros set another folder.
 os.environ["FRIT_REPRO_DIR"] = "off"
 # Importing the benchmarks switches torch's caches off by a variable, unless it is set. The tests and the processes that they start (also pytest's
-# workers) must not have it: torch prefers the variable, even "0", to what a test sets.
-if "TORCHINDUCTOR_FORCE_DISABLE_CACHES" not in os.environ:
+# workers) must not have it: torch prefers the variable, even "0", to what a test sets. Tests of another folder may have imported them before.
+if "TORCHINDUCTOR_FORCE_DISABLE_CACHES" not in os.environ or "benchmarks" in sys.modules:
     import benchmarks  # noqa: F401
 
     os.environ.pop("TORCHINDUCTOR_FORCE_DISABLE_CACHES", None)

@@ -190,6 +190,61 @@ def test_channels_with_filters_of_their_own_and_strides(seen):
     assert own(seen) == 6
 
 
+class Padded(nn.Module):
+    """Zeros around the image that the program writes itself: left, right, above and below."""
+
+    def __init__(self, pad, value=0.0, padding=0, groups=1, columns=3):
+        super().__init__()
+        self.pad, self.value, self.columns = pad, value, columns
+        self.convolution = nn.Conv2d(16, 16, 3, stride=2, padding=padding, groups=groups)
+
+    def forward(self, x):
+        one = self.convolution
+        x = nn.functional.pad(x, self.pad, value=self.value)
+        return nn.functional.conv2d(x, one.weight[..., : self.columns], one.bias, one.stride, one.padding, one.dilation, one.groups)
+
+
+@pytest.mark.parametrize("groups", [1, 16])
+@pytest.mark.parametrize(
+    "pad, value, padding, is_taken",
+    [
+        ((0, 1, 0, 1), 0.0, 0, True),
+        ((1, 2, 3, 0), 0.0, 0, True),
+        ((0, 1, 2, 0), 0.0, (1, 0), True),
+        ((2, 2, 1, 1), 0.0, 1, True),
+        ((0, 1, 0, 1), 0.5, 0, False),
+        ((0, 1, -1, 1), 0.0, 0, False),
+        ((0, 0, 0, 0, 0, 0, 1, 0), 0.0, 1, False),
+    ],
+)
+def test_zeros_around_the_image(pad, value, padding, is_taken, groups, seen):
+    torch.manual_seed(3)
+    module, whole = Padded(pad, value, padding, groups), torch.randn(3, 18, 9, 20)
+    for x in (whole[:, :16], whole[:, 2:, ::2].contiguous(), whole[:, 2:, 1:, ::2].to(memory_format=torch.channels_last)):
+        torch.compiler.reset()
+        check(module, x, 16 // groups * 9)
+    assert own(seen) == 3
+    with torch.no_grad():
+        (graph,) = frit.explain(module)(whole[:, :16]).graphs
+    assert ("with padding" in json.dumps(graph)) == is_taken
+
+
+def test_zeros_around_images_whose_sizes_vary(seen):
+    torch.manual_seed(3)
+    module = Padded((0, 1, 0, 1))
+    fast = compiled(module, dynamic=True)
+    for shape in ((2, 16, 10, 10), (5, 16, 7, 12), (1, 16, 2, 3)):
+        check(module, torch.randn(shape), 144, lambda x: fast(x))
+    assert own(seen) == 3
+
+
+def test_zeros_around_an_image_where_aten_has_to_compute(seen):
+    torch.manual_seed(3)
+    module = Padded((0, 2, 1, 0), columns=2)
+    check(module, torch.randn(2, 16, 7, 8), 96)
+    assert own(seen) == 0
+
+
 def test_a_filter_with_strides(seen):
     torch.manual_seed(4)
     x, weight = torch.randn(2, 8, 9, 9), torch.randn(16, 8, 3, 3)
