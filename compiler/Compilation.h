@@ -59,6 +59,7 @@ private:
   Next outline(TargetKind kind);
   Next checkCalls(mlir::ModuleOp form);
   Next generate(const PlanTarget &target);
+  void addCubins(TargetCode &target);
   LayoutOptions layoutOptions() const;
   void countCalls(mlir::ModuleOp form);
   void failKernels(mlir::ModuleOp form);

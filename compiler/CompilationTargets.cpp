@@ -2,6 +2,7 @@
 // target.
 
 #include "compiler/Compilation.h"
+#include "compiler/Cubins.h"
 #include "ir/FritAttributes.h"
 
 namespace frit {
@@ -106,6 +107,20 @@ void Compilation::failKernels(ModuleOp form) {
   }
 }
 
+/// Cubins are only faster to load than the PTX, so without them the file is complete.
+void Compilation::addCubins(TargetCode &target) {
+  std::vector<std::unique_ptr<format::GpuModuleT>> all;
+  for (const auto &ptx : target.modules) {
+    Cubins made = options.ptxas.empty() ? Cubins() : assemble(*ptx, options.ptxas);
+    if (!made.failure.empty()) {
+      result.notes.emplace_back("ptxas", "the kernels for sm_" + std::to_string(ptx->arch) +
+                                             " stay PTX: " + made.failure);
+    }
+    llvm::move(made.modules, std::back_inserter(all));
+  }
+  llvm::move(all, std::back_inserter(target.modules));
+}
+
 /// Generates the code of one target.
 Compilation::Next Compilation::generate(const PlanTarget &target) {
   ModuleOp form = *outlined[kindOf(target)];
@@ -119,6 +134,7 @@ Compilation::Next Compilation::generate(const PlanTarget &target) {
   if (!dumpCode(*generated)) {
     return Next::End;
   }
+  time("cubins", [&] { addCubins(*generated); });
   result.kernelsCompiled += generated->counts.compiled;
   result.kernelsReused += generated->counts.reused;
   result.kernelsForgotten += generated->counts.forgotten;

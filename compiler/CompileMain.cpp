@@ -2,6 +2,7 @@
 // list two hundred of LLVM's own.
 
 #include "compiler/Compiler.h"
+#include "compiler/Cubins.h"
 
 #include "codegen/Codegen.h"
 #include "passes/BucketPolicy.h"
@@ -45,6 +46,7 @@ weights:
 
 how:
   --numerics=MODE         default, eager, or batch-invariant (for CPUs: a row's bits do not depend on the other rows)
+  --ptx-only              leaves out the cubins for GPUs that ptxas makes ($FRIT_PTXAS, or the one in PATH or CUDA's folder)
   --random=auto|torch|philox  whose random numbers: eager's (torch) or those that kernels make (philox; auto where every target is a GPU)
   --no-fusion             one kernel an operator
   --buckets=KEY=LIST      sizes that a dimension rounds up to: --buckets='x[0]=8,16,32', 'x[0]=ramp' or 'x[0]=off'; repeat for several
@@ -88,7 +90,7 @@ struct CommandLine {
   unsigned bucketCount = 8;
   std::string reportFile;
   bool report = false, help = false, hidden = false, version = false, cpuGiven = false;
-  bool listsTargets = false;
+  bool listsTargets = false, ptxOnly = false;
   std::string diagnosticsFormat = "text";
   std::vector<std::string> targets;
 };
@@ -206,6 +208,8 @@ static std::string readFlags(int argc, char **argv, CommandLine &line) {
       line.listsTargets = true;
     } else if (word == "--no-fusion") {
       line.options.fusion = false;
+    } else if (word == "--ptx-only") {
+      line.ptxOnly = true;
     } else if (word == "--require-standalone") {
       line.options.requireStandalone = true;
     } else if (flag == "--report") {
@@ -374,6 +378,9 @@ static Outcome give(const CommandLine &line, const CompileResult &result) {
     error = line.reportFile.empty() ? store("-", result.report + "\n")
                                     : store(line.reportFile, result.report + "\n");
   }
+  for (const auto &[kind, text] : result.notes) {
+    note(line, kind, text);
+  }
   if (error.empty() && line.options.stopAfter.empty() && !result.calls.empty()) {
     note(line, "libtorch", line.output + " needs libtorch, for " + result.callsText());
     if (line.options.numerics == "batch-invariant") {
@@ -390,6 +397,14 @@ static Outcome run(const CommandLine &line, int argc, char **argv) {
     options.dumpFolder = folder;
   }
   options.importedIr = &imported;
+  bool wantsCubins = !line.ptxOnly && options.stopAfter.empty() &&
+                     llvm::any_of(options.targets,
+                                  [](llvm::StringRef target) { return target.starts_with("sm_"); });
+  if (wantsCubins && (options.ptxas = findPtxas()).empty()) {
+    note(line, "ptxas",
+         "there is no ptxas, so each process that loads " + line.output +
+             " assembles its kernels; name it by FRIT_PTXAS, or say --ptx-only");
+  }
   CompileResult result;
   llvm::CrashRecoveryContext::Enable();
   llvm::CrashRecoveryContext guarded;

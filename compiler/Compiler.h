@@ -112,6 +112,9 @@ struct CompileOptions {
   /// Plants a mistake in a legalisation rule, to test the tests: 'OPERATOR:PLACE' as in
   /// passes/legalize/Mutants.h.
   std::string mutant;
+  /// The ptxas that makes cubins for targets that are GPUs, beside the PTX; empty: the file has PTX
+  /// alone, which each process assembles when it loads the file.
+  std::string ptxas;
   /// Stop after this stage and return its IR as `CompileResult::ir`: "imported", "outlined", or
   /// empty for the artifact.
   std::string stopAfter;
@@ -161,6 +164,9 @@ struct CompileResult {
   /// The operators left to ATen and how often each is called, in order. An artifact with any needs
   /// libtorch.
   std::vector<std::pair<std::string, unsigned>> calls;
+
+  /// What the user should know though nothing failed: its kind, and a sentence.
+  std::vector<std::pair<std::string, std::string>> notes;
 
   bool ok() const { return diagnostics.empty(); }
   /// The diagnostics as one text, one line each.
