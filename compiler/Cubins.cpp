@@ -37,6 +37,10 @@ std::string findPtxas() {
 
 namespace {
 
+/// The most cubins of a text. Not the number of processors, so that a file is the same wherever it
+/// is made.
+constexpr size_t kMostParts = 8;
+
 /// What the text's `.target` names, as "sm_90a"; the architecture, if it names none.
 std::string targetOf(llvm::StringRef text, unsigned arch) {
   llvm::StringRef rest = text.split(".target").second.ltrim();
@@ -51,6 +55,40 @@ std::string readFile(llvm::StringRef path) {
 
 /// ptxas at work on one part, in files of its own.
 struct Job {
+  Job(const PtxPart &part, const std::string &base)
+      : part(&part), source(base + ".ptx"), cubin(base + ".cubin"), log(base + ".log") {}
+
+  /// Returns why ptxas does not run; empty if it does.
+  std::string start(const std::string &ptxas, const std::string &target) {
+    std::error_code error;
+    llvm::raw_fd_ostream stream(source, error);
+    stream << part->text;
+    stream.close();
+    if (error || stream.has_error()) {
+      stream.clear_error();
+      return source + " cannot be written";
+    }
+    std::string architecture = "-arch=" + target, why;
+    llvm::StringRef words[] = {ptxas, architecture, source, "-o", cubin};
+    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(log),
+                                                  llvm::StringRef(log)};
+    bool failed = false;
+    process = llvm::sys::ExecuteNoWait(ptxas, words, std::nullopt, redirects, 0, &why, &failed);
+    return failed ? ptxas + " cannot be run: " + why : "";
+  }
+
+  /// Returns why there is no cubin; empty if there is one.
+  std::string wait(const std::string &ptxas) {
+    std::string why;
+    if (llvm::sys::Wait(process, /*SecondsToWait=*/std::nullopt, &why).ReturnCode == 0) {
+      return "";
+    }
+    std::string said = readFile(log) + why;
+    std::replace(said.begin(), said.end(), '\n', ' ');
+    return ptxas + " refuses " + listed(part->entries) + ": " +
+           llvm::StringRef(said).trim().take_front(1000).str();
+  }
+
   const PtxPart *part;
   std::string source, cubin, log;
   llvm::sys::ProcessInfo process;
@@ -68,45 +106,24 @@ Cubins assemble(const format::GpuModuleT &ptx, const std::string &ptxas) {
   auto remove = llvm::make_scope_exit([&] { llvm::sys::fs::remove_directories(folder); });
   std::string text(ptx.bytes.begin(), ptx.bytes.end());
   text.resize(text.find_last_not_of('\0') + 1);
-  std::vector<PtxPart> parts = splitPtx(text, llvm::hardware_concurrency().compute_thread_count());
+  std::vector<PtxPart> parts = splitPtx(text, kMostParts);
   std::string target = targetOf(text, ptx.arch);
+  size_t processors = std::max(llvm::hardware_concurrency().compute_thread_count(), 1u);
   std::vector<Job> jobs;
-  for (const PtxPart &part : parts) {
-    std::string base = (folder + "/" + std::to_string(jobs.size())).str();
-    Job &job = jobs.emplace_back(Job{&part, base + ".ptx", base + ".cubin", base + ".log", {}});
-    std::error_code error;
-    llvm::raw_fd_ostream stream(job.source, error);
-    stream << part.text;
-    stream.close();
-    if (error || stream.has_error()) {
-      made.failure = job.source + " cannot be written";
-      stream.clear_error();
-      jobs.pop_back();
-      break;
+  size_t ended = 0;
+  while (ended < jobs.size() || (made.failure.empty() && jobs.size() < parts.size())) {
+    bool hasMore = made.failure.empty() && jobs.size() < parts.size();
+    if (hasMore && jobs.size() - ended < processors) {
+      Job job(parts[jobs.size()], (folder + "/" + std::to_string(jobs.size())).str());
+      made.failure = job.start(ptxas, target);
+      if (made.failure.empty()) {
+        jobs.push_back(std::move(job));
+      }
+      continue;
     }
-    std::string architecture = "-arch=" + target;
-    llvm::StringRef words[] = {ptxas, architecture, job.source, "-o", job.cubin};
-    std::optional<llvm::StringRef> redirects[] = {llvm::StringRef(), llvm::StringRef(job.log),
-                                                  llvm::StringRef(job.log)};
-    std::string error2;
-    bool failed = false;
-    job.process =
-        llvm::sys::ExecuteNoWait(ptxas, words, std::nullopt, redirects, 0, &error2, &failed);
-    if (failed) {
-      made.failure = ptxas + " cannot be run: " + error2;
-      jobs.pop_back();
-      break;
-    }
-  }
-  for (Job &job : jobs) {
-    std::string error;
-    llvm::sys::ProcessInfo ended =
-        llvm::sys::Wait(job.process, /*SecondsToWait=*/std::nullopt, &error);
-    if (ended.ReturnCode != 0) {
-      std::string said = readFile(job.log) + error;
-      std::replace(said.begin(), said.end(), '\n', ' ');
-      made.failure = ptxas + " refuses " + listed(job.part->entries) + ": " +
-                     llvm::StringRef(said).trim().take_front(1000).str();
+    Job &job = jobs[ended++];
+    if (std::string failure = job.wait(ptxas); !failure.empty()) {
+      made.failure = std::move(failure);
       continue;
     }
     std::string bytes = readFile(job.cubin);

@@ -8,11 +8,13 @@ import zipfile
 
 import pytest
 import torch
+from emulation import PTXAS
 from exported import TOOLS
 from torch import nn
 from torch.export.pt2_archive._package import package_pt2
 
 import frit
+from frit.inspect.reader import read_file
 
 OK, FAILED, USAGE, OWN = 0, 1, 2, 70
 
@@ -31,6 +33,13 @@ class Products(nn.Module):
         return torch.relu(x @ x + 1) @ x, torch.sort(x).values
 
 
+class Several(nn.Module):
+    """Three kernels of a GPU."""
+
+    def forward(self, x):
+        return torch.softmax(x, -1), x.sum(0), x.T.contiguous() * 2
+
+
 def run(*words, status=OK, **more):
     done = subprocess.run([TOOLS / "frit-compile", *map(str, words)], capture_output=True, text=True, **more)
     assert done.returncode == status, (done.returncode, done.stderr)
@@ -46,6 +55,7 @@ def archives(tmp_path_factory):
     folder = tmp_path_factory.mktemp("archives")
     torch.export.save(program(Scaled(2.0)), folder / "one.pt2")
     torch.export.save(program(Products()), folder / "products.pt2")
+    torch.export.save(program(Several()), folder / "several.pt2")
     package_pt2(folder / "two.pt2", exported_programs={"small": program(Scaled(2.0)), "large": program(Scaled(20.0))})
     return folder
 
@@ -260,3 +270,36 @@ def test_rows_that_depend_on_nothing_else_are_for_cpus(archives, tmp_path):
     with_products = run(archives / "products.pt2", "-o", tmp_path / "m.frit", "--numerics=batch-invariant")
     assert "'batch-invariant' does not hold for what libtorch computes" in with_products.stderr
     assert "option 'numerics' is 'batch-invariant' only for CPUs" in run(*words, "--target=sm_90", status=USAGE).stderr
+
+
+def gpu_code(path):
+    return [(one["kind"], one["arch"], sorted(one["entries"])) for one in read_file(path)["gpu_modules"]]
+
+
+def test_cubins_beside_ptx(archives, tmp_path):
+    out, ptxas = tmp_path / "g.frit", {**os.environ, "FRIT_PTXAS": PTXAS}
+    words = (archives / "several.pt2", "-o", out, "--target=sm_80", "--target=sm_90")
+    assert "ptxas" not in run(*words, env=ptxas).stderr
+    first, code = out.read_bytes(), gpu_code(out)
+    for arch in (80, 90):
+        texts, cubins = ([entries for kind, number, entries in code if (kind, number) == (wanted, arch)] for wanted in ("Ptx", "Cubin"))
+        # Each kernel is in one cubin, and several cubins have them.
+        assert sorted(sum(cubins, [])) == sorted(sum(texts, [])) and len(cubins) > len(texts)
+    run(*words, env=ptxas)
+    assert out.read_bytes() == first
+    assert run(*words, "--ptx-only", env=ptxas).stderr == ""
+    assert {kind for kind, *_ in gpu_code(out)} == {"Ptx"}
+
+
+def test_without_an_assembler_files_have_ptx(archives, tmp_path):
+    out = tmp_path / "g.frit"
+    stub = tmp_path / "stub"
+    stub.write_text("#!/bin/sh\necho no such option >&2\nexit 1\n")
+    stub.chmod(0o700)
+    for named, said in ((tmp_path / "none", "there is no ptxas, so each process that loads"), (stub, "refuses frit_")):
+        done = run(archives / "one.pt2", "-o", out, "--target=sm_90", "--diagnostics-format=json", env={**os.environ, "FRIT_PTXAS": str(named)})
+        notes = [json.loads(line) for line in done.stderr.splitlines()]
+        assert notes and {one["kind"] for one in notes} == {"ptxas"} and all(said in one["message"] for one in notes)
+        assert {kind for kind, *_ in gpu_code(out)} == {"Ptx"}
+    assert "stub refuses frit_" in notes[0]["message"] and "no such option" in notes[0]["message"]
+    assert run(archives / "one.pt2", "-o", out, env={**os.environ, "FRIT_PTXAS": "/none"}).stderr == ""
