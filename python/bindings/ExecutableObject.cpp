@@ -390,6 +390,18 @@ PyObject *captureGraphs(PyObject *self, PyObject *arguments) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject *keepCubins(PyObject *self, PyObject *arguments) {
+  HANDLE_TH_ERRORS
+  const char *root = nullptr;
+  unsigned long long limit = 0;
+  if (!PyArg_ParseTuple(arguments, "sK:keep_cubins", &root, &limit)) {
+    return nullptr;
+  }
+  reinterpret_cast<ExecutableObject *>(self)->executable->keepCubins(root, limit);
+  Py_RETURN_NONE;
+  END_HANDLE_TH_ERRORS
+}
+
 PyObject *noteFailedSpecialization(PyObject *self, PyObject *) {
   reinterpret_cast<ExecutableObject *>(self)->executable->noteFailedSpecialization();
   Py_RETURN_NONE;
@@ -414,6 +426,9 @@ PyMethodDef methods[] = {
      "captures operators of torch (frit.modes.cuda_capture), and the numbers of the results that "
      "only the backward sees and of the arguments that the "
      "forward kept so."},
+    {"keep_cubins", keepCubins, METH_VARARGS,
+     "Before the first call: keeps the cubins that nvJitLink makes in a folder of the disk cache, "
+     "and takes those of other processes; takes the folder and the most bytes of an entry."},
     {"watch_buckets", watchBuckets, METH_NOARGS,
      "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels "
      "of buckets that calls meet."},

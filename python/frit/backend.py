@@ -235,6 +235,7 @@ def _compile_graph(gm, name, settings, stage, channels_last, made, span):
     clock.note(captured, origin)
     if is_specialized:
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
+    compiled_graphs.keep_cubins(executable, settings)
     cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
     _note_channels_last(stage, short, channels_last)
     captured.summary, captured.relaid = short, settings.get("channels_last_inputs", ())
@@ -372,6 +373,7 @@ def _note_loaded(saved, executable, report, settings):
     _count(name, saved.stage, saved.nodes, report, saved.summary)
     # A file of torch has the options of its compilation; the options that apply after a compilation are those of this process.
     settings = settings or {**option_registry.resolve(None, None), **saved.settings}
+    compiled_graphs.keep_cubins(executable, settings)
     as_is.attach_traced(executable, saved.traced, name, settings)
     guard.watch_loaded(executable, name, saved, settings)
 

@@ -29,11 +29,10 @@ Result<std::unique_ptr<CudaBackend>> CudaBackend::create(std::shared_ptr<const D
 
 std::vector<std::pair<std::string, uint64_t>> CudaBackend::counters() const {
   const ModuleCounters &counts = modules.counters();
-  return {{"modules_cubin", counts.cubins.load()},
-          {"modules_linked", counts.linked.load()},
-          {"modules_compiled", counts.compiled.load()},
-          {"modules_refused", counts.refused.load()},
-          {"modules_completed", counts.completed.load()}};
+  return {
+      {"modules_cubin", counts.cubins.load()},      {"modules_linked", counts.linked.load()},
+      {"modules_compiled", counts.compiled.load()}, {"modules_refused", counts.refused.load()},
+      {"modules_kept", counts.kept.load()},         {"modules_completed", counts.completed.load()}};
 }
 
 Status CudaBackend::failed(DriverCode code, const std::string &what) const {

@@ -26,6 +26,9 @@ public:
                                                      std::shared_ptr<Driver> driver,
                                                      JitLinkerSource linker = {});
 
+  /// Keeps cubins that are linked here for other processes (CubinStore). Before the first launch.
+  void keepCubins(CubinStore store) { modules.keepCubins(std::move(store)); }
+
   /// Checked before a call allocates anything.
   Status ready() override { return driver->usable(); }
   Status launch(const KernelArguments &arguments, TensorHost &host) override {

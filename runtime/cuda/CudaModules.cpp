@@ -111,15 +111,25 @@ Result<std::vector<CudaModules::Part>> CudaModules::loadImages(const std::vector
   return parts;
 }
 
-Result<std::vector<CudaModules::Part>>
-CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capability) {
+/// `isKept` says whether the cubins are an earlier process's.
+Result<std::vector<CudaModules::Part>> CudaModules::loadLinked(uint32_t number,
+                                                               const std::string &text,
+                                                               uint32_t capability, bool &isKept) {
   const JitLinker *linker = linkerSource ? linkerSource() : nullptr;
   if (!linker) {
     return Status::error(ErrorKind::Unsupported, "no nvJitLink was found");
   }
+  isKept = false;
+  bool isNew = false;
+  std::string key = store ? CubinStore::keyOf(text, capability, linker->name()) : "";
   auto made = linkedCubins.find({number, capability});
   if (made == linkedCubins.end()) {
-    Result<std::vector<LinkedCubin>> cubins = linker->link(text, capability);
+    std::optional<std::vector<LinkedCubin>> kept = store ? store->read(key) : std::nullopt;
+    isKept = kept.has_value();
+    isNew = !isKept;
+    Result<std::vector<LinkedCubin>> cubins =
+        isKept ? Result<std::vector<LinkedCubin>>(std::move(*kept))
+               : linker->link(text, capability);
     if (!cubins.isOk() && cubins.status().kind() == ErrorKind::OutOfMemory) {
       // Not recorded, because memory may be available the next time.
       return cubins.status();
@@ -133,7 +143,19 @@ CudaModules::loadLinked(uint32_t number, const std::string &text, uint32_t capab
   for (const LinkedCubin &cubin : *made->second) {
     images.push_back({cubin.bytes.data(), &cubin.entries});
   }
-  return loadImages(images, "cubin of " + linker->name() + " for sm_" + std::to_string(capability));
+  Result<std::vector<Part>> parts =
+      loadImages(images, "cubin of " + linker->name() + " for sm_" + std::to_string(capability));
+  bool isRefused = !parts.isOk() && parts.status().kind() != ErrorKind::OutOfMemory;
+  if (isKept && isRefused && driver->usable().isOk()) {
+    // The driver may be another than that process had.
+    store->drop(key);
+    linkedCubins.erase(made);
+    return loadLinked(number, text, capability, isKept);
+  }
+  if (isNew && parts.isOk() && store) {
+    store->write(key, *made->second);
+  }
+  return parts;
 }
 
 /// Loads one piece of code as modules, and tells the host by which method.
@@ -152,11 +174,15 @@ Result<std::vector<CudaModules::Part>> CudaModules::loadCode(uint32_t number, ui
   }
   // The driver needs text that ends in a zero; the artifact may hold it with or without.
   text.resize(text.find_last_not_of('\0') + 1);
-  Result<std::vector<Part>> linked = loadLinked(number, text, capability);
+  bool isKept = false;
+  Result<std::vector<Part>> linked = loadLinked(number, text, capability, isKept);
   if (linked.isOk()) {
     counts.linked.fetch_add(1);
+    counts.kept.fetch_add(isKept ? 1 : 0);
     std::string made = linked->size() == 1 ? "a cubin" : std::to_string(linked->size()) + " cubins";
-    host.note(device + describe(code) + ", made " + made + " by " + linkerSource()->name());
+    host.note(device + describe(code) +
+              (isKept ? ", of which an earlier process made " : ", made ") + made + " by " +
+              linkerSource()->name());
     return linked;
   }
   if (linked.status().kind() == ErrorKind::OutOfMemory || !driver->usable().isOk()) {

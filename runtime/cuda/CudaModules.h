@@ -7,12 +7,14 @@
 
 #pragma once
 
+#include "runtime/cuda/CubinStore.h"
 #include "runtime/cuda/Driver.h"
 #include "runtime/cuda/JitLinker.h"
 #include "runtime/plan/Host.h"
 
 #include <functional>
 #include <map>
+#include <optional>
 
 namespace frit {
 
@@ -25,6 +27,8 @@ struct ModuleCounters {
   std::atomic<uint64_t> refused{0};
   /// Contexts that needed the cold modules.
   std::atomic<uint64_t> completed{0};
+  /// Pieces of code, among the linked ones, whose cubins an earlier process had made.
+  std::atomic<uint64_t> kept{0};
 };
 
 /// Returns nvJitLink, or null if there is none.
@@ -55,6 +59,9 @@ public:
   ~CudaModules();
   CudaModules(const CudaModules &) = delete;
   CudaModules &operator=(const CudaModules &) = delete;
+
+  /// Keeps nvJitLink's cubins for other processes, and takes theirs. Must precede the first launch.
+  void keepCubins(CubinStore inStore) { store = std::move(inStore); }
 
   const std::vector<Launch> &launches() const { return all; }
   /// The number of the first launch of a variant.
@@ -101,7 +108,7 @@ private:
   Result<std::vector<Part>> loadCode(uint32_t number, uint32_t capability, TensorHost &host);
   Result<std::vector<Part>> loadImages(const std::vector<Image> &images, const std::string &what);
   Result<std::vector<Part>> loadLinked(uint32_t number, const std::string &text,
-                                       uint32_t capability);
+                                       uint32_t capability, bool &isKept);
   Status takeFunctions(Loaded &loaded, const format::GpuModule &code, const Part &part);
   Status failed(DriverCode code, const std::string &what) const;
   std::string graph() const { return "graph '" + std::string(plan->artifact->graphName()) + "'"; }
@@ -110,6 +117,7 @@ private:
   std::shared_ptr<const DecodedPlan> plan;
   std::shared_ptr<Driver> driver;
   JitLinkerSource linkerSource;
+  std::optional<CubinStore> store;
   std::vector<Launch> all;
   /// For each launch, whether it belongs to the first variant of its kernel.
   std::vector<bool> isUsual;

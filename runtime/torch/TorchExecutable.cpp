@@ -429,6 +429,13 @@ Status TorchExecutable::runAsGraph(TorchExecutable &runner, std::span<InputValue
   return runner.executor->tryRun(inputs, outputs);
 }
 
+void TorchExecutable::keepCubins(const std::string &root, uint64_t limit) {
+  if (cuda) {
+    cubins.emplace(root, limit);
+    cuda->keepCubins(*cubins);
+  }
+}
+
 void TorchExecutable::watchBuckets() {
   if (!specialized && !executor->bucketCounters().empty()) {
     specialized = std::make_unique<SpecializedKernels>();
@@ -461,6 +468,9 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
   };
   if (callOf((*loaded)->signature()) != callOf(signature())) {
     return bad("their signature is another one than the graph's");
+  }
+  if (cubins && (*loaded)->cuda) {
+    (*loaded)->cuda->keepCubins(*cubins);
   }
   if (graphs) {
     (*loaded)->captureGraphs(graphTensors, operators);

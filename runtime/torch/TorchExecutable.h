@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "runtime/cuda/CubinStore.h"
 #include "runtime/cuda/GraphTensors.h"
 #include "runtime/plan/PlanExecutor.h"
 #include "runtime/plan/Values.h"
@@ -66,6 +67,9 @@ public:
   /// of operators; null if they cannot be captured. Calls without a graph are counted by the
   /// reason. Must precede the first call.
   void captureGraphs(GraphTensors tensors, std::shared_ptr<OperatorCapture> operators = nullptr);
+  /// On a GPU, keeps cubins in a folder of Python's disk cache and takes them from there
+  /// (CubinStore.h). Must precede the first call.
+  void keepCubins(const std::string &root, uint64_t limit);
   /// Counts the buckets of calls from now on, and lets single buckets have their own kernels. Must
   /// precede the first call.
   void watchBuckets();
@@ -115,6 +119,7 @@ private:
   /// Set if the plan is one for GPUs.
   std::shared_ptr<Driver> driver;
   CudaBackend *cuda = nullptr;
+  std::optional<CubinStore> cubins;
   /// Only with `poison`: between the executor and the two above.
   std::unique_ptr<PoisonHost> poisonHost;
   std::unique_ptr<PoisonBackend> poisonBackend;

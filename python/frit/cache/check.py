@@ -14,6 +14,7 @@ from .disk_cache import BadEntry, is_key, unpack, unpack_source
 from .summary import summary
 
 OTHER_BUILD = "compiled by another build of frit or on another processor"
+CUBINS = "cubins that nvJitLink made, whose digests match"
 RESULTS = "results of AOTAutograd, whose digests match"
 NO_GRAPH = "with no graph in it (schedules that were measured)"
 
@@ -47,8 +48,8 @@ def check(cache, native):
                 _check_alias(cache, description["same_as"])
                 found.aliases += 1
                 continue
-            if description.get("kind") == "autograd":
-                found.skipped[RESULTS] += 1
+            if kind := {"autograd": RESULTS, "cubins": CUBINS}.get(description.get("kind")):
+                found.skipped[kind] += 1
                 continue
             source = unpack_source(key, content)
             if source is None:

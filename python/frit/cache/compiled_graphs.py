@@ -80,6 +80,13 @@ def enabled(settings):
     return not getattr(config, "force_disable_caches", False)
 
 
+def keep_cubins(executable, settings):
+    """Lets the executable keep the cubins that it makes on a GPU in the disk cache, and take those of other processes."""
+    store = _store() if enabled(settings) else None
+    if store is not None and hasattr(executable, "keep_cubins"):
+        executable.keep_cubins(store.root, store.limit)
+
+
 class Compiled(typing.NamedTuple):
     """A graph that can run: its text, the executable, the compiler's report and its summary, and, as text, where they come from."""
 

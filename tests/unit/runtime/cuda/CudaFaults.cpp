@@ -71,6 +71,7 @@ TEST_F(CudaFaults, Row02RefusedCubinFallsBackToPtx) {
                                                              {"modules_linked", 0},
                                                              {"modules_compiled", 1},
                                                              {"modules_refused", 1},
+                                                             {"modules_kept", 0},
                                                              {"modules_completed", 0}}));
   }
 }
