@@ -103,7 +103,7 @@ Cubins assemble(const format::GpuModuleT &ptx, const std::string &ptxas) {
     made.failure = "no temporary folder can be made: " + error.message();
     return made;
   }
-  auto remove = llvm::make_scope_exit([&] { llvm::sys::fs::remove_directories(folder); });
+  auto remove = llvm::make_scope_exit([&] { (void)llvm::sys::fs::remove_directories(folder); });
   std::string text(ptx.bytes.begin(), ptx.bytes.end());
   text.resize(text.find_last_not_of('\0') + 1);
   std::vector<PtxPart> parts = splitPtx(text, kMostParts);

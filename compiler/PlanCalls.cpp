@@ -232,6 +232,7 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
       }
     }
   }
+  call.assumes_no_writes = !schema && mutatedCount == 0 && !op.getGraphs();
   builder.step<format::AtenT>() = std::move(call);
   return success();
 }

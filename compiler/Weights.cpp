@@ -5,6 +5,7 @@
 
 #include "compiler/Archive.h"
 #include "compiler/PlanWriter.h"
+#include "passes/Layouts.h"
 
 #include <cstring>
 
@@ -91,6 +92,7 @@ unsigned addOwnWeight(Weights &weights, std::string name, format::Dtype dtype,
   weight->bytes = bytes.size();
   sign(*weight, weights);
   weights.entries.push_back(std::move(weight));
+  weights.places.push_back({});
   return weights.entries.size() - 1;
 }
 
@@ -134,11 +136,6 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       kArgumentWeightAttr.set(
           graph, number,
           IntegerAttr::get(IntegerType::get(graph.getContext(), 64), weights.entries.size()));
-      if (isGiven) {
-        weight->given = true;
-        weights.entries.push_back(std::move(weight));
-        continue;
-      }
       uint64_t element = bytesOfElement(weight->dtype), last = 0;
       bool empty = false, overflow = false;
       for (auto [size, stride] : llvm::zip(*sizes, *strides)) {
@@ -150,9 +147,15 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       uint64_t start, span;
       overflow |= __builtin_mul_overflow(uint64_t(*offset), element, &start);
       overflow |= __builtin_mul_overflow(empty ? 0 : last + 1, element, &span);
-      if (overflow || start > storage->size() || span > storage->size() - start) {
+      if (storage && (overflow || start > storage->size() || span > storage->size() - start)) {
         return graph.emitError() << "'" << target.getValue() << "' reaches beyond its storage of "
                                  << storage->size() << " bytes; export the model again";
+      }
+      weights.places.push_back({storage, start, start + span});
+      if (isGiven) {
+        weight->given = true;
+        weights.entries.push_back(std::move(weight));
+        continue;
       }
       auto [place, isNew] = placed.try_emplace(storage, 0);
       if (isNew) {
@@ -184,23 +187,26 @@ static format::WeightT *weightOf(GraphOp graph, unsigned number, const Weights &
 }
 
 LogicalResult checkWrittenWeights(ModuleOp module, const Weights &weights) {
+  auto placeOf = [&](GraphOp graph, unsigned number) -> const Weights::Place * {
+    auto index = kArgumentWeightAttr.get(graph, number);
+    bool isHere = index && index.getValue().ult(weights.places.size());
+    return isHere && weights.places[index.getInt()].storage ? &weights.places[index.getInt()]
+                                                            : nullptr;
+  };
   for (auto graph : module.getOps<GraphOp>()) {
-    for (StoreOp store : graph.getBody().getOps<StoreOp>()) {
-      auto target = dyn_cast<BlockArgument>(store.getTarget());
-      const format::WeightT *written =
-          target ? weightOf(graph, target.getArgNumber(), weights) : nullptr;
-      if (!written || written->given) {
-        continue;
-      }
+    for (auto [target, writer] : getWrittenArguments(graph.getBody().front())) {
+      const Weights::Place *written = placeOf(graph, target.getArgNumber());
       for (BlockArgument argument : graph.getBody().getArguments()) {
-        const format::WeightT *other = weightOf(graph, argument.getArgNumber(), weights);
+        const Weights::Place *other = placeOf(graph, argument.getArgNumber());
         // A tensor with two names is used under one of them.
-        if (other && other != written && !other->given && !argument.use_empty() &&
-            other->offset < written->offset + written->bytes &&
-            written->offset < other->offset + other->bytes) {
-          return store.emitError()
-                 << "the program writes '" << written->name << "', which shares memory with '"
-                 << other->name << "'; register one of them and take the other as a view of it";
+        if (written && other && other != written && !argument.use_empty() &&
+            other->storage == written->storage && other->begin < written->end &&
+            written->begin < other->end) {
+          return writer->emitError()
+                 << "the program writes '" << weightOf(graph, target.getArgNumber(), weights)->name
+                 << "', which shares memory with '"
+                 << weightOf(graph, argument.getArgNumber(), weights)->name
+                 << "'; register one of them and take the other as a view of it";
         }
       }
     }

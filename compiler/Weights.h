@@ -15,7 +15,14 @@ namespace frit {
 class Archive;
 
 struct Weights {
+  /// The bytes of a storage of the archive; of no storage for values that it does not have.
+  struct Place {
+    const std::string *storage = nullptr;
+    uint64_t begin = 0, end = 0;
+  };
   std::vector<std::unique_ptr<format::WeightT>> entries;
+  /// Where each entry lay in the archive, whose storages may be gone: they are only compared.
+  std::vector<Place> places;
   /// Each storage once.
   std::string bytes;
 };
@@ -32,8 +39,9 @@ mlir::LogicalResult bindWeights(mlir::ModuleOp module, const Archive &archive, b
 unsigned addOwnWeight(Weights &weights, std::string name, format::Dtype dtype,
                       llvm::ArrayRef<int64_t> sizes, std::string_view bytes);
 
-/// Emits an error if a graph writes a weight that shares bytes with another one: the IR does not
-/// express that two values share memory, so whether the other changes would be undefined.
+/// Emits an error if a graph writes a weight, given ones included, that shares bytes with another
+/// one: the IR does not express that two values share memory, so whether the other changes would be
+/// undefined.
 mlir::LogicalResult checkWrittenWeights(mlir::ModuleOp module, const Weights &weights);
 
 /// Rewrites the data of weights that share no bytes to the layout that passes chose for them

@@ -14,6 +14,7 @@
 #include "passes/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -213,12 +214,12 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
     }
     OpBuilder builder(op);
     if (Value each = ofChannels(builder, other)) {
+      if (!mayTake(chain, op, each)) {
+        return false;
+      }
       Location loc = op->getLoc();
       if (isa<arith::MulFOp>(op)) {
         chain.scale = chain.scale ? arith::MulFOp::create(builder, loc, chain.scale, each) : each;
-        if (chain.shift) {
-          chain.shift = arith::MulFOp::create(builder, loc, chain.shift, each);
-        }
       } else {
         Value &sum = chain.scale ? chain.shift : chain.bias;
         bool isSum = isa<arith::AddFOp>(op);
@@ -236,6 +237,34 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
     }
     chain.end = op->getResult(0);
     return true;
+  }
+
+  /// Whether a factor or summand of channels may be combined with those before it, ahead of the
+  /// sums. Arbitrary ones may overflow or vanish together where their parts, one after the other,
+  /// do not. A batch norm combines a mean with the bias, and a weight with a reciprocal deviation.
+  static bool mayTake(Chain &chain, Operation *op, Value each) {
+    if (chain.shift) {
+      return false;
+    }
+    if (isa<arith::MulFOp>(op)) {
+      return !chain.scale || isReciprocalRoot(chain.scale) || isReciprocalRoot(each);
+    }
+    bool hasOwnBias = chain.call.getNumOperands() == 3 && chain.bias == chain.call.getOperand(2);
+    return chain.scale || !chain.bias || (hasOwnBias && isa<arith::SubFOp>(op));
+  }
+
+  static bool isReciprocalRoot(Value value) {
+    while (auto reindex = value.getDefiningOp<ReindexOp>()) {
+      value = reindex.getOperand();
+    }
+    if (auto divide = value.getDefiningOp<arith::DivFOp>()) {
+      value = divide.getRhs();
+      while (auto reindex = value.getDefiningOp<ReindexOp>()) {
+        value = reindex.getOperand();
+      }
+      return value.getDefiningOp<math::SqrtOp>() != nullptr;
+    }
+    return value.getDefiningOp<math::RsqrtOp>() != nullptr;
   }
 
   static bool takeLimit(Chain &chain, arith::SelectOp select) {

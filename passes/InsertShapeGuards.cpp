@@ -113,30 +113,9 @@ private:
     }
   }
 
-  static Value rootOf(Value value) {
-    while (value && isView(value.getDefiningOp())) {
-      value = value.getDefiningOp()->getOperand(0);
-    }
-    return value;
-  }
-
   /// An argument that is written in place must not overlap any other that is read.
   void separateArguments(Block &body) {
-    llvm::MapVector<BlockArgument, Operation *> written;
-    for (Operation &op : body) {
-      SmallVector<Value> targets;
-      if (auto store = dyn_cast<StoreOp>(op)) {
-        targets.push_back(store.getTarget());
-      }
-      for (Value result : op.getResults()) {
-        targets.push_back(getMutatedOperand(result));
-      }
-      for (Value target : targets) {
-        if (auto argument = dyn_cast_or_null<BlockArgument>(rootOf(target))) {
-          written.insert({argument, &op});
-        }
-      }
-    }
+    llvm::MapVector<BlockArgument, Operation *> written = getWrittenArguments(body);
     SmallVector<std::pair<BlockArgument, BlockArgument>> pairs;
     for (auto [argument, writer] : written) {
       for (BlockArgument other : body.getArguments()) {

@@ -308,6 +308,28 @@ Value mlir::frit::getMutatedOperand(Value result) {
   return number < first ? Value() : call->getOperand(mutated[number - first]);
 }
 
+llvm::MapVector<BlockArgument, Operation *> mlir::frit::getWrittenArguments(Block &body) {
+  llvm::MapVector<BlockArgument, Operation *> written;
+  for (Operation &op : body) {
+    SmallVector<Value> targets;
+    if (auto store = dyn_cast<StoreOp>(op)) {
+      targets.push_back(store.getTarget());
+    }
+    for (Value result : op.getResults()) {
+      targets.push_back(getMutatedOperand(result));
+    }
+    for (Value target : targets) {
+      while (target && isView(target.getDefiningOp())) {
+        target = target.getDefiningOp()->getOperand(0);
+      }
+      if (auto argument = dyn_cast_or_null<BlockArgument>(target)) {
+        written.insert({argument, &op});
+      }
+    }
+  }
+  return written;
+}
+
 bool mlir::frit::mayAliasOperands(AtenOp call) {
   ArrayAttr storage = call.getResultStorageAttr();
   if (!storage) {

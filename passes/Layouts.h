@@ -3,6 +3,8 @@
 #include "ir/FritOps.h"
 #include "ir/SizeExpr.h"
 
+#include "llvm/ADT/MapVector.h"
+
 #include <optional>
 
 /// Memory layouts outside of kernels: the layout that a value has, the layout that its
@@ -49,6 +51,10 @@ LayoutAttr getCallResultLayout(Operation *call, unsigned result);
 /// The operand whose storage a result of a call lives in after the call has
 /// written to it (`mutated_operands`); null for any other value.
 Value getMutatedOperand(Value result);
+
+/// The arguments of a graph that it writes to, by stores and by calls, themselves or through views,
+/// each with the first operation that does.
+llvm::MapVector<BlockArgument, Operation *> getWrittenArguments(Block &body);
 
 /// Whether results of a call may lie in the storage of its operands.
 bool mayAliasOperands(AtenOp call);

@@ -228,7 +228,13 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
   }
   std::unique_ptr<float[]> padded;
   if (isDepthwise || of.paddedHeight() != of.height || of.paddedWidth() != of.width) {
-    Pad pad = {&convolution, nullptr, of.paddedHeight(), of.paddedWidth()};
+    Convolution from = convolution;
+    if (isDepthwise) {
+      // Only the order of the image changes.
+      std::fill(from.padding, from.padding + 2, 0);
+      std::fill(from.paddingBehind, from.paddingBehind + 2, 0);
+    }
+    Pad pad = {&from, nullptr, from.paddedHeight(), from.paddedWidth()};
     padded.reset(new float[of.images * pad.height * pad.width * of.channels]);
     pad.to = padded.get();
     parallelFor(of.images * pad.height,
@@ -239,9 +245,6 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
     of.rowStride = pad.width * of.channels;
     of.imageStride = pad.height * of.rowStride;
     if (isDepthwise) {
-      of.height = pad.height;
-      of.width = pad.width;
-      of.padding[0] = of.padding[1] = of.paddingBehind[0] = of.paddingBehind[1] = 0;
       return runDepthwise(of, kernel, parallelFor);
     }
   }

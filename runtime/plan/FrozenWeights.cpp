@@ -33,6 +33,7 @@ public:
       return {}; // as for all graphs of torch.compile
     }
     isThawed.resize(rootOf.size());
+    isThawedBeside.resize(rootOf.size());
     if (const auto *steps = plan.source->steps()) {
       for (const format::Step *step : *steps) {
         visit(*step);
@@ -45,6 +46,7 @@ public:
         }
       }
     }
+    thawNeighbours();
     std::vector<bool> frozen(rootOf.size());
     for (size_t reg = 0; reg < rootOf.size(); ++reg) {
       frozen[reg] = rootOf[reg] != kNoRegister && !isThawed[rootOf[reg]];
@@ -56,6 +58,35 @@ private:
   void thaw(uint32_t reg) {
     if (reg < rootOf.size() && rootOf[reg] != kNoRegister) {
       isThawed[rootOf[reg]] = true;
+    }
+  }
+
+  /// Weights may share bytes, so what is written through one of them changes the others.
+  void thawNeighbours() {
+    const auto &constants = *plan.source->constants();
+    const auto &weights = *plan.artifact->root().weights();
+    auto visit = [&](auto body) {
+      for (const format::Constant *constant : constants) {
+        uint32_t reg = constant->tensor();
+        if (reg < rootOf.size() && rootOf[reg] == reg) {
+          body(reg, *weights.Get(static_cast<uint32_t>(constant->weight())));
+        }
+      }
+    };
+    visit([&](uint32_t thawed, const format::Weight &one) {
+      if (!isThawed[thawed]) {
+        return;
+      }
+      visit([&](uint32_t reg, const format::Weight &other) {
+        // The reader has checked that no sum overflows.
+        if (one.offset() < other.offset() + other.bytes() &&
+            other.offset() < one.offset() + one.bytes() && !isThawed[reg]) {
+          isThawedBeside[reg] = true;
+        }
+      });
+    });
+    for (size_t reg = 0; reg < isThawed.size(); ++reg) {
+      isThawed[reg] = isThawed[reg] || isThawedBeside[reg];
     }
   }
 
@@ -119,6 +150,8 @@ private:
   /// The register of the weight that a tensor lies in; kNoRegister for other tensors.
   std::vector<uint32_t> rootOf;
   std::vector<bool> isThawed;
+  /// It shares bytes with a thawed one.
+  std::vector<bool> isThawedBeside;
 };
 
 } // namespace

@@ -355,6 +355,12 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
       call.dynamic.push_back(
           {static_cast<uint32_t>(*position), &value, argument.real_type(), length});
       if (argument.alias_info() && argument.alias_info()->isWrite()) {
+        if (source.assumes_no_writes()) {
+          return Status::error(ErrorKind::BadInput,
+                               shown + " writes to its argument '" + argument.name() +
+                                   "', which the compiler could not know; export the program with "
+                                   "run_decompositions(), which tells it");
+        }
         if (value.kind() == ValueKind::Tensor) {
           call.written.push_back(value.reg());
         } else if (value.kind() == ValueKind::List) {

@@ -332,3 +332,57 @@ def test_a_kernel_writes_a_weight_of_the_file(tmp_path, function):
         for call in calls:
             assert all(map(torch.equal, pytree.tree_leaves(call(torch.ones(6))), pytree.tree_leaves(expected)))
     assert file.read_bytes() == before
+
+
+@torch.library.custom_op("written::bump", mutates_args=("a",))
+def bump(a: torch.Tensor) -> None:
+    a.add_(1)
+
+
+class Bumps(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("big", torch.arange(4.0))
+        self.register_buffer("piece", torch.zeros(2))
+
+    def forward(self, x):
+        y, z = self.big * 2 + x, x + 3
+        for one in (self.piece, x, z):
+            torch.ops.written.bump(one)
+        return y.sin(), self.big.cos(), x.cos(), self.piece + 1, z
+
+
+def test_an_operator_of_the_user_that_writes(tmp_path):
+    """The compiler knows of the writes only from run_decompositions(); without it, the file is refused where torch knows them."""
+    x = torch.zeros(4)
+    program = torch.export.export(Bumps(), (x.clone(),))
+    torch.export.save(program, tmp_path / "m.pt2")
+    subprocess.run([TOOLS / "frit-compile", tmp_path / "m.pt2", "-o", tmp_path / "m.frit"], check=True, capture_output=True)
+    with pytest.raises(frit.ArtifactError, match=r"written::bump writes to its argument 'a', .* export the program with run_decompositions\(\)"):
+        frit.load(tmp_path / "m.frit")
+    torch.export.save(program.run_decompositions({}), tmp_path / "m.pt2")
+    subprocess.run([TOOLS / "frit-compile", tmp_path / "m.pt2", "-o", tmp_path / "m.frit"], check=True, capture_output=True)
+    model, module = frit.load(tmp_path / "m.frit"), Bumps()
+    for _ in range(3):
+        one, other = x.clone(), x.clone()
+        torch.testing.assert_close(tuple(model(one)), module(other))
+        assert torch.equal(one, other)
+
+
+class Adds(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("big", torch.arange(4.0))
+        self.register_buffer("piece", self.big[:2])
+
+    def forward(self, x):
+        self.piece.add_(1)
+        return self.big + x
+
+
+@pytest.mark.parametrize("weights", ["embed", "none"])
+def test_a_write_to_what_a_weight_shares(tmp_path, weights):
+    torch.export.save(torch.export.export(Adds(), (torch.zeros(4),)), tmp_path / "m.pt2")
+    words = [TOOLS / "frit-compile", tmp_path / "m.pt2", "-o", tmp_path / "m.frit", f"--weights={weights}"]
+    done = subprocess.run(words, capture_output=True, text=True)
+    assert done.returncode == 1 and "the program writes 'piece', which shares memory with 'big'; register one of them" in done.stderr

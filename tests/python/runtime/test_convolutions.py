@@ -274,6 +274,37 @@ def test_not_finite(seen):
     assert torch.equal(got.isnan(), expected.isnan()) and torch.equal(got.isinf(), expected.isinf()) and own(seen) == 2
 
 
+def test_filters_of_channels_that_are_not_finite(seen):
+    """A tap outside of the image is no product."""
+    torch.manual_seed(5)
+    module, x = nn.Conv2d(16, 16, 3, padding=1, groups=16), torch.randn(1, 16, 4, 4)
+    module.weight.data[2, 0, 0, 0], module.weight.data[3, 0, 2, 1] = torch.inf, torch.nan
+    for image in (x, x.to(memory_format=torch.channels_last), x.transpose(2, 3)):
+        torch.compiler.reset()
+        with torch.no_grad():
+            got, expected = compiled(module)(image), module(image)
+        assert torch.equal(got.isnan(), expected.isnan()) and torch.equal(got.isinf(), expected.isinf())
+    assert own(seen) == 3
+
+
+CHAINS = {
+    "factors that overflow": lambda y: (y * 0) * 1e30 * 1e30,
+    "summands that overflow": lambda y: (y * 0 - 3e38) + 3e38 + 3e38,
+    "summands alone": lambda y: y - 3e38 + 1e38 + 3e38,
+    "factors that vanish": lambda y: (y * 1e30) * 1e-25 * 1e-25 * 1e25,
+    "a sum before a factor": lambda y: (y * 0 * 2 + 1e30) * 1e-30 * 1e30,
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+def test_factors_and_summands_meet_the_sum_one_after_the_other(name, seen):
+    torch.manual_seed(5)
+    module, x = nn.Sequential(nn.Conv2d(16, 16, 3)), torch.randn(2, 16, 6, 6)
+    with torch.no_grad():
+        got, expected = compiled(lambda x: CHAINS[name](module(x)))(x), CHAINS[name](module(x))
+    torch.testing.assert_close(got, expected, rtol=1e-5, atol=1e-5 * expected.abs().max().item())
+
+
 @pytest.mark.parametrize("options", [{"convolutions": False}, {"numerics": "eager"}, {"relay": False}, {"fusion": False}])
 def test_switched_off(options, seen):
     module, x = nn.Conv2d(8, 16, 3), torch.randn(2, 8, 9, 9)

@@ -115,6 +115,28 @@ def test_weights_that_somebody_may_write_to(tmp_path):
     assert not returned(x)[0].any()
 
 
+class Piece(nn.Module):
+    """The caller gets a piece of the weight's memory, as a weight of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("whole", torch.randn(80, 64))
+        self.register_buffer("piece", self.whole[:40])
+
+    def forward(self, x):
+        return x @ self.whole.t(), self.piece
+
+
+def test_weights_that_share_memory_with_one_that_somebody_may_write_to(tmp_path):
+    x, module = torch.randn(128, 64), Piece()
+    model = frit.load(compiled(tmp_path, module, (x,)))
+    for _ in range(3):
+        got, expected = model(x), module(x)
+        torch.testing.assert_close(tuple(got), expected, rtol=1e-5, atol=1e-4)
+        got[1].add_(1), expected[1].add_(1)
+    assert model.stats()["packed_bytes"] == 0
+
+
 def test_weights_of_the_user(tmp_path):
     x, module = torch.randn(128, 64), nn.Linear(64, 80)
     model = frit.load(compiled(tmp_path, module, (x,), "--weights=none"), weights=module.state_dict())
