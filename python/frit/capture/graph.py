@@ -25,6 +25,7 @@ from .opaque import why_opaque
 from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION, tensor_text
 from .size_text import SizeWriter, float_text, literal_text
 from .sources import of_node
+from .written_views import views_outside
 
 _SCALAR_OPERATORS = SCALAR_OPERATORS | OTHER_SCALAR_OPERATORS
 _SYMBOLIC = (torch.SymInt, torch.SymFloat, torch.SymBool)
@@ -103,7 +104,7 @@ def _with_reason(metadata, reason):
 
 class _GraphWriter(HigherOrderWriter):
     def __init__(self, gm, sizes):
-        self.gm = gm
+        self.gm = views_outside(gm)
         self.sizes = sizes
         self.inputs = []
         self.specs = []

@@ -10,6 +10,7 @@ from torch._guards import detect_fake_mode
 from .callbacks import Callback, Operand, returns_views, type_in_schema, writes_or_views
 from .opaque import Inexpressible, Slot, gives_quantised, why_opaque
 from .schema import tensor_text
+from .written_views import begins_inside, results_of
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 # The partitioner wraps the random operators that a backward recomputes in these, without metadata of their results.
@@ -51,7 +52,7 @@ class HigherOrderWriter:
             raise Inexpressible("it writes to its operands")
         if name in _LOOPS and any(isinstance(one, bool) for one in node.args[2]):
             raise self._error(node, "it carries a Python bool, of which torch says that it is an integer")
-        if name == "map_impl" and not all(map(_is_contiguous, _results_of(self.attribute(node.args[0])))):
+        if name == "map_impl" and not all(map(_is_contiguous, results_of(self.attribute(node.args[0])))):
             raise Inexpressible("it stacks tensors that are not contiguous, and torch says that the result is contiguous")
         self._control_flow(node, node.target, node.args)
 
@@ -94,7 +95,7 @@ class HigherOrderWriter:
         """Lists of operands may have values of several kinds, for which the schema has no tag. Constants of the graphs become operands, the last
         ones. `written`: the inputs of the graphs whose new values they return. `order`: another order of the graphs' inputs."""
         inner = {value: type(self)(self.attribute(value), self.sizes) for value in args if self._is_graph(value)}
-        if any(_begins_inside(one) for value in inner for one in _results_of(self.attribute(value))) and _reads_storage(self.gm):
+        if any(begins_inside(one) for value in inner for one in results_of(self.attribute(value))) and _reads_storage(self.gm):
             raise self._error(node, "a graph returns a view that begins inside of its storage, and as_strided reads a storage")
         constants = []
         for value, writer in inner.items():
@@ -296,15 +297,6 @@ class HigherOrderWriter:
         for number, step in self.last_readers.items():
             if number not in kept:
                 step.drops += (number,)
-
-
-def _results_of(gm):
-    (output,) = gm.graph.find_nodes(op="output")
-    return [one.meta.get("val") if isinstance(one, torch.fx.Node) else one for one in pytree.tree_leaves(output.args[0])]
-
-
-def _begins_inside(value):
-    return isinstance(value, torch.Tensor) and not (type(value.storage_offset()) is int and value.storage_offset() == 0)
 
 
 def _reads_storage(gm):

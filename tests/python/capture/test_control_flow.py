@@ -202,14 +202,97 @@ def test_operands_that_are_written(graphs, sign):
     assert set(found) == {"cond", "while_loop"} and not python
 
 
-def test_a_view_that_is_written_is_a_python_step(graphs):
+VIEWS = {
+    "rows": lambda s: s[1:],
+    "row": lambda s: s[-1],
+    "column": lambda s: s[:, 1],
+    "every second": lambda s: s[:, ::2],
+    "corner": lambda s: s[1:, 1:],
+    "turned": lambda s: s.t(),
+    "turned column": lambda s: s.t()[1],
+    "flat": lambda s: s.view(-1),
+    "diagonal": lambda s: s.diagonal(),
+    "bits": lambda s: s.view(torch.int32)[0],
+    "all": lambda s: s.detach(),
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_views_that_are_written(graphs, name):
     def function(x, state):
-        part = state[1:]
-        return torch.cond(x.sum() > 0, lambda x, part: x + part.add_(1), lambda x, part: x - part, (x, part))
+        made = state * 2
+        part, own = VIEWS[name](state), VIEWS[name](made)
+
+        def add(x, part, own):
+            own.mul_(3)
+            return x + part.add_(1).sum() + own.sum()
+
+        def double(x, part, own):
+            part.copy_(part + part)
+            return x - part.sum()
+
+        y = torch.cond(x.sum() > 0, add, double, (x, part, own))
+        _, z = while_loop(lambda n, x: (n < 3) & (part.sum() < 1e9), lambda n, x: (n + 1, x + own.sub_(1).sum()), (torch.tensor(0), x))
+        return y, z, part, own, made, state * 2
+
+    for sign in (1, -1):
+        for dynamic in (False, True):
+            with torch.no_grad():
+                checker.check(function, sign * torch.rand(3), torch.arange(12.0).reshape(4, 3), dynamic=dynamic)
+    found, python = steps(graphs)
+    assert set(found) == {"cond", "while_loop"} and not python
+
+
+def test_parts_of_one_tensor_that_are_written(graphs):
+    def made(first, second):
+        def write(x, a, b):
+            a.add_(1)
+            b.mul_(2)
+            return x + a.sum() * b.sum()
+
+        def function(x, state):
+            return torch.cond(x.sum() > 0, write, lambda x, a, b: x - a.sum() - b.sum(), (x, first(state), second(state))), state * 2
+
+        return function
+
+    x, state = torch.rand(3), torch.arange(12.0).reshape(4, 3)
+    with torch.no_grad():
+        for first, second in ((lambda s: s[0], lambda s: s[2:]), (lambda s: s[1], lambda s: s[3]), (lambda s: s[:, 0], lambda s: s[:, 2])):
+            checker.check(made(first, second), x, state)
+        checker.check(made(lambda s: s[0], lambda s: s[1]), x, state, dynamic=True)
+        assert not steps(graphs)[1]
+        # Views that overlap; torch passes them to the branch as if they did not.
+        function = made(lambda s: s[0], lambda s: s[:2, 0])
+        for found, expected in zip(torch.compile(function, backend="frit")(x, state.clone()), torch.compile(function, backend="aot_eager")(x, state.clone())):
+            torch.testing.assert_close(found, expected)
+    assert steps(graphs)[1] == ["auto_functionalized_v2"]
+
+
+def test_a_written_part_of_an_input_that_begins_inside_of_its_storage(graphs):
+    def function(x, state):
+        part = state[:2]
+        return torch.cond(x.sum() > 0, lambda x, part: x + part.add_(1).sum(), lambda x, part: x - part.sum(), (x, part)), state * 2
 
     with torch.no_grad():
-        checker.check(function, torch.rand(3), torch.ones(4))
-    assert steps(graphs)[1] == ["auto_functionalized_v2"]
+        checker.check(function, torch.rand(3), torch.arange(9.0)[3:])
+    assert steps(graphs) == (["cond"], [])
+
+
+def test_a_written_view_in_a_branch_of_a_branch(graphs):
+    def inner(x, state):
+        return torch.cond(x.max() > 0.5, lambda x, part: x + part.add_(1), lambda x, part: x - part, (x, state[1:]))
+
+    def outer(x, state):
+        state = state * 2
+        return inner(x, state) * state[0], state
+
+    def function(x, state):
+        return torch.cond(x.sum() > 0, outer, lambda x, state: (x * state[1:], state - 1), (x, state))
+
+    with torch.no_grad():
+        for x in (torch.ones(3), torch.full((3,), 0.1), -torch.ones(3)):
+            checker.check(function, x, torch.arange(4.0))
+    assert not steps(graphs)[1]
 
 
 def test_random_numbers_in_a_branch_follow_eager():

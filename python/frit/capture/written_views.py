@@ -1,0 +1,238 @@
+"""Takes views out of branches and loops that write to them.
+
+torch functionalises a branch that writes to a view as a call that gets the tensor and how to make the view of it (`auto_functionalized_v2`). Here the
+graph makes the view before the call, and puts the view's new value into the tensor after it. The call writes to no view then, so its graphs can
+return new values (`higher_order.py`). Views that may overlap stay as they are.
+"""
+
+import copy
+import operator
+
+import torch
+import torch.utils._pytree as pytree
+from torch._guards import detect_fake_mode
+from torch._prims_common import make_contiguous_strides_for
+from torch.fx.experimental.symbolic_shapes import statically_known_true, sym_eq
+
+from .opaque import Inexpressible
+
+_CALL = torch.ops.higher_order.auto_functionalized_v2
+_INDEX = "_base_index"
+_aten = torch.ops.aten
+
+
+def views_outside(gm):
+    """The graph with such views outside of its calls; the same object if it has none. The given one stays as it is."""
+    if not any(_has_views(node) for node in gm.graph.find_nodes(op="call_function", target=_CALL)):
+        return gm
+    gm = torch.fx.GraphModule(gm, copy.deepcopy(gm.graph))
+    as_strided = not any(begins_inside(one) for inner in gm.children() if isinstance(inner, torch.fx.GraphModule) for one in results_of(inner))
+    for node in gm.graph.find_nodes(op="call_function", target=_CALL):
+        if _has_views(node):
+            try:
+                _rewrite(gm.graph, node, as_strided)
+            except Inexpressible:
+                pass  # a Python step, as `higher_order.py` says
+    return gm
+
+
+def results_of(gm):
+    """What a graph returns, as fake values."""
+    (output,) = gm.graph.find_nodes(op="output")
+    return [one.meta.get("val") if isinstance(one, torch.fx.Node) else one for one in pytree.tree_leaves(output.args[0])]
+
+
+def begins_inside(value):
+    """Whether a value is a tensor that may begin inside of its storage."""
+    return isinstance(value, torch.Tensor) and not (type(value.storage_offset()) is int and value.storage_offset() == 0)
+
+
+def _has_views(node):
+    return getattr(node.args[0], "__name__", "") in ("cond", "while_loop") and any(_view_keys(node.kwargs, place) for place in _places(node.kwargs))
+
+
+def _places(kwargs):
+    """The names of the operands that are written, with an underscore before each."""
+    return [key.removesuffix(_INDEX) for key in kwargs if key.endswith(_INDEX)]
+
+
+def _view_keys(kwargs, place):
+    return [key for key in kwargs if key.startswith(f"{place}_") and key != place + _INDEX]
+
+
+def _rewrite(graph, node, as_strided):
+    """Replaces one call. `as_strided`: whether the graph may get operators of that name."""
+    bases = node.kwargs["_all_bases"]
+    views = [[] for _ in bases]
+    for place in _places(node.kwargs):
+        if node.kwargs[place + _INDEX] is not None:
+            views[node.kwargs[place + _INDEX]].append(_View(node, place))
+    for several in views:
+        if any(not one.is_apart(other) for number, one in enumerate(several) for other in several[:number]):
+            raise Inexpressible("it writes to views that may overlap")
+    given, results = node.meta["val"], len(node.meta["val"]) - len(bases)
+    if any(user.target is not operator.getitem or user.args[1] < 0 for user in node.users) or not all(views):
+        raise Inexpressible("its results are read as one value")
+    ordered = [view for several in views for view in several]
+    if any(view.kind and view.kind[0] is _aten.as_strided.default for view in ordered) and not as_strided:
+        raise Inexpressible("it writes to a view that only as_strided can make, and a graph returns a view that begins inside of its storage")
+    kwargs = {key: value for key, value in node.kwargs.items() if not any(key.startswith(f"{view.place}_") for view in ordered)}
+    kwargs |= {view.place + _INDEX: number for number, view in enumerate(ordered)}
+
+    def call(target, *args, val, **kwargs):
+        made = graph.call_function(target, args, kwargs)
+        made.meta = {**node.meta, "val": val}
+        return made
+
+    with graph.inserting_before(node):
+        kwargs["_all_bases"] = [view.before(call) for view in ordered]
+        made = call(_CALL, *node.args, val=(*given[:results], *(view.new for view in ordered)), **kwargs)
+        new, number = [], results
+        for several, base in zip(views, bases, strict=True):
+            for view in several:
+                value = call(operator.getitem, made, number, val=view.new)
+                base = view.after(call, base, value)
+                number += 1
+            new.append(base)
+    for user in list(node.users):
+        number = user.args[1]
+        if number < results:
+            user.replace_input_with(node, made)
+        else:
+            user.replace_all_uses_with(new[number - results])
+            graph.erase_node(user)
+    graph.erase_node(node)
+    for one in reversed(list(made.users)):
+        _erase_unread(graph, one)
+
+
+def _erase_unread(graph, node):
+    for user in list(node.users):
+        _erase_unread(graph, user)
+    if not node.users and node.op == "call_function" and (node.target is operator.getitem or node.target in _AFTER):
+        graph.erase_node(node)
+
+
+_AFTER = (_aten.slice_scatter.default, _aten.select_scatter.default, _aten.as_strided_scatter.default, _aten.permute.default, _aten.view.default)
+
+
+class _View:
+    """One operand that is written: a view of a base, or the base itself. `part`: (dimension, first, end) of the base that it holds, if it is a range
+    of one dimension."""
+
+    def __init__(self, node, place):
+        kwargs = node.kwargs
+        self.place = place
+        self.base = kwargs["_all_bases"][kwargs[place + _INDEX]]
+        keys = {key.removeprefix(f"{place}_"): kwargs[key] for key in _view_keys(kwargs, place)}
+        base = self.base.meta["val"]
+        self.part = None
+        if not keys or "alias" in keys:
+            self.kind, self.args, self.back, self.val = None, (), (), base
+        elif "slice_dim" in keys:
+            dim, first, end = (keys[f"slice_{name}"] for name in ("dim", "start", "end"))
+            before = base.storage_offset()
+            if not _known(before == 0):
+                # torch counts from the beginning of the storage, but slices the base: an error of torch that can be undone if the slice is inside.
+                if any(type(one) is not int for one in (before, first, end, base.stride(dim))) or not _known(end <= base.shape[dim]):
+                    raise Inexpressible("it writes to a part of a tensor that torch describes wrongly")
+                first, end = (one - before // base.stride(dim) for one in (first, end))
+            self.kind, self.args = (_aten.slice.Tensor, _aten.slice_scatter.default), (dim, first, end)
+            first, end = _value(first), _value(end)
+            self.part = (dim, first, end)
+            size = [end - first if number == dim else one for number, one in enumerate(base.shape)]
+            self.val = self._strided(base, size, base.stride(), base.storage_offset() + first * base.stride(dim))
+        else:
+            self.args = tuple(keys[name] for name in ("size", "stride", "storage_offset"))
+            size, stride, offset = [_value(one) for one in self.args[0]], [_value(one) for one in self.args[1]], _value(self.args[2])
+            self.val = self._strided(base, size, stride, offset)
+            self.kind = _aten.as_strided.default, _aten.as_strided_scatter.default
+            self._simplify(base, size, stride, offset - base.storage_offset())
+        strides = self.val.stride() if self.kind and self.kind[1] is _aten.permute.default else make_contiguous_strides_for(self.val.shape)
+        with detect_fake_mode(base):
+            self.new = base if self.kind is None else torch.empty_strided(self.val.shape, strides, dtype=base.dtype, device=base.device)
+
+    @staticmethod
+    def _strided(base, size, stride, offset):
+        with detect_fake_mode(base):
+            return base.as_strided(size, stride, offset)
+
+    def _sizes_of_base(self):
+        """The sizes of the base as arguments of a call; None if the graph has no node for one of them."""
+        nodes = [n for n in self.base.graph.find_nodes(op="placeholder") if isinstance(n.meta.get("val"), torch.SymInt)]
+        sizes, found = self.base.meta["val"].shape, []
+        for size in sizes:
+            found += [size] if type(size) is int else [n for n in nodes if _known(n.meta["val"] == size)][:1]
+        return found if len(found) == len(sizes) else None
+
+    def _simplify(self, base, size, stride, offset):
+        """Prefers operators that are compiled to as_strided."""
+        own = list(zip(size, stride))
+        rest = list(zip(base.shape, base.stride()))
+        for dim, (_, step) in enumerate(rest):
+            if _same(own, rest[:dim] + rest[dim + 1 :]) and (index := _quotient(offset, step)) is not None:
+                self.kind, self.args, self.part = (_aten.select.int, _aten.select_scatter.default), (dim, index), (dim, index, index + 1)
+                return
+        if not _known(offset == 0):
+            return
+        order = []
+        for one in own:
+            order += [dim for dim, other in enumerate(rest) if dim not in order and _same([one], [other])][:1]
+        if len(order) == len(rest) == len(own):
+            self.kind, self.args = (_aten.permute.default, _aten.permute.default), (order,)
+            self.back = [order.index(dim) for dim in range(len(order))]
+        elif _is_contiguous(size, stride) and _is_contiguous(base.shape, base.stride()) and _known(self.val.numel() == base.numel()):
+            if (sizes := self._sizes_of_base()) is not None:
+                self.kind, self.args, self.back = (_aten.view.default, _aten.view.default), (list(self.args[0]),), sizes
+
+    def is_apart(self, other):
+        """Whether two views of one base certainly share no element."""
+        if self.part and other.part and self.part[0] == other.part[0]:
+            return _known(self.part[2] <= other.part[1]) or _known(other.part[2] <= self.part[1])
+        one, two = self.val, other.val
+        return _known(_end(one) <= two.storage_offset()) or _known(_end(two) <= one.storage_offset())
+
+    def before(self, call):
+        """The node of the view."""
+        return self.base if self.kind is None else call(self.kind[0], self.base, *self.args, val=self.val)
+
+    def after(self, call, base, value):
+        """The node of the base, whose value is `base` by now, after the view has got a new value."""
+        if self.kind is None:
+            return value
+        if self.kind[0] in (_aten.permute.default, _aten.view.default):
+            return call(self.kind[1], value, self.back, val=self.base.meta["val"])
+        return call(self.kind[1], base, value, *self.args, val=self.base.meta["val"])
+
+
+def _value(one):
+    return one.meta["val"] if isinstance(one, torch.fx.Node) else one
+
+
+def _known(condition):
+    return statically_known_true(condition)
+
+
+def _same(pairs, others):
+    return len(pairs) == len(others) and all(_known(sym_eq(one, other)) for one, other in zip(pairs, others))
+
+
+def _is_contiguous(size, stride):
+    return _known(sym_eq(tuple(stride), tuple(make_contiguous_strides_for(size))))
+
+
+def _quotient(offset, step):
+    """offset / step, if that is an integer that is known."""
+    if _known(offset == 0):
+        return 0
+    if _known(step == 0):
+        return None
+    number = offset // step
+    if not isinstance(number, int):
+        number = int(number.node.expr) if number.node.expr.is_Integer else None
+    return number if number is not None and _known(number * step == offset) else None
+
+
+def _end(value):
+    """The first element of the storage behind those of a tensor that is not empty."""
+    return value.storage_offset() + 1 + sum((size - 1) * stride for size, stride in zip(value.shape, value.stride()))
