@@ -9,9 +9,12 @@ new torch is noticed.
 
 import collections
 import functools
+import math
+import operator
 import re
 
 import torch
+from torch.fx.experimental.symbolic_shapes import statically_known_true as known
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_map_only
 
@@ -114,6 +117,7 @@ def decomposition_table():
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
     table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
+    table[torch.ops.aten.as_strided_scatter.default] = _as_strided_scatter
     for op in NORMS:
         table[op] = functools.partial(_in_the_type_of_parameters, op, table.get(op))
     table[torch.ops.aten.native_dropout_backward.default] = _native_dropout_backward
@@ -192,6 +196,18 @@ def _small(x):
 def _unbind(x, dim=0):
     """Decomposes to selects; torch's own rule reaches them through splits and squeezes, twice as many operators."""
     return [x.select(dim, number) for number in range(x.shape[dim])]
+
+
+def _as_strided_scatter(x, source, size, stride, storage_offset=None):
+    """Copies `source` if it replaces all of a vector, as in the backward of `adaptive_avg_pool2d(x, 1)` for images that are channels-last."""
+    steps = [math.prod(size[dim + 1 :]) for dim in range(len(size))]
+    lies_dense = len(stride) == len(size) and all(known(n == 1) or known(a == b) for n, a, b in zip(size, stride, steps))
+    starts = known(x.storage_offset() == 0) and (storage_offset is None or known(storage_offset == 0))
+    if x.ndim != 1 or not (lies_dense and starts and known(x.stride(0) == 1) and known(math.prod(size) == x.shape[0])):
+        return NotImplemented
+    if x.dtype != source.dtype or x.device != source.device or source.ndim != len(size) or not all(map(known, map(operator.eq, source.shape, size))):
+        return NotImplemented
+    return source.clone(memory_format=torch.contiguous_format).view(x.shape)
 
 
 def _forgets_negative_dims():

@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 import torch
+from checker import check
+from torch._dynamo.utils import counters
 
 from frit.eager.decompositions import KEPT_WHOLE, LEGALISED_WHOLE, decomposition_table
 
@@ -67,3 +69,47 @@ def test_statistics_of_a_mixed_layer_norm_have_eager_s_type_and_values(parameter
     assert [value.dtype for value in found] == [value.dtype for value in expected]
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)
+
+
+def _written(size, stride, offset=None):
+    """Writes a part of a vector, and of an argument, through `as_strided`."""
+
+    def program(x, source):
+        new = x * 2
+        for one in (x, new):
+            one.as_strided(size, stride, offset).copy_(source.view(size))
+        return new
+
+    return program
+
+
+WHOLE, PART = "the whole of a vector", "a part of it, or another order"
+
+
+@pytest.mark.parametrize("size, stride, offset, what", [
+    ((12,), (1,), None, WHOLE),
+    ((3, 4), (4, 1), None, WHOLE),
+    ((3, 1, 4), (4, 7, 1), 0, WHOLE),
+    ((4, 3), (1, 4), 0, PART),
+    ((10,), (1,), 0, PART),
+    ((10,), (1,), 2, PART),
+    ((6,), (2,), 0, PART),
+])  # fmt: skip
+@pytest.mark.parametrize("dtype", [torch.float32, torch.int64])
+def test_writes_through_as_strided(size, stride, offset, what, dtype):
+    number = torch.Size(size).numel()
+    check(_written(size, stride, offset), torch.arange(12.0).to(dtype), torch.arange(number).to(dtype) - 30, compare="exact")
+    called = counters["frit"]["aten:aten.as_strided_scatter.default"]
+    assert called == (0 if what == WHOLE else 2)
+
+
+def test_a_write_of_another_type_and_to_a_vector_inside_its_storage():
+    check(_written((12,), (1,)), torch.arange(12.0), torch.arange(12), compare="exact")
+    check(_written((12,), (1,)), torch.arange(15.0)[3:], torch.arange(12.0) - 30, compare="exact")
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_the_gradient_of_a_pool_of_whole_images_is_one_kernel(dynamic):
+    x = torch.randn(4, 8, 5, 5).to(memory_format=torch.channels_last).requires_grad_()
+    check(lambda x: torch.nn.functional.adaptive_avg_pool2d(x.exp(), 1), x, training=True, dynamic=dynamic)
+    assert not counters["frit"]["aten_calls"] and counters["frit"]["graphs_backward"] == 1
