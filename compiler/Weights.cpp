@@ -147,11 +147,14 @@ LogicalResult bindWeights(ModuleOp module, const Archive &archive, bool given, W
       uint64_t start, span;
       overflow |= __builtin_mul_overflow(uint64_t(*offset), element, &start);
       overflow |= __builtin_mul_overflow(empty ? 0 : last + 1, element, &span);
-      if (storage && (overflow || start > storage->size() || span > storage->size() - start)) {
+      bool isInside =
+          !overflow && storage && start <= storage->size() && span <= storage->size() - start;
+      if (!isInside && !isGiven) {
         return graph.emitError() << "'" << target.getValue() << "' reaches beyond its storage of "
                                  << storage->size() << " bytes; export the model again";
       }
-      weights.places.push_back({storage, start, start + span});
+      weights.places.push_back(isInside ? Weights::Place{storage, start, start + span}
+                                        : Weights::Place());
       if (isGiven) {
         weight->given = true;
         weights.entries.push_back(std::move(weight));
