@@ -132,7 +132,7 @@ Compilation::Next Compilation::fuse() {
   }
   Next next = runPasses(*module,
                         [&](OpPassManager &passes) { buildCallPipeline(passes, fusionOptions()); });
-  if (next == Next::Stage && options.fusion) {
+  if (next == Next::Stage && options.fusion && !weights.entries.empty()) {
     for (auto graph : module->getOps<mlir::frit::GraphOp>()) {
       foldWeights(graph, weights, {.onlyExact = options.numerics != "default"});
     }

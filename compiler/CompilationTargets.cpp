@@ -111,7 +111,7 @@ void Compilation::failKernels(ModuleOp form) {
 void Compilation::addCubins(TargetCode &target) {
   std::vector<std::unique_ptr<format::GpuModuleT>> all;
   for (const auto &ptx : target.modules) {
-    Cubins made = options.ptxas.empty() ? Cubins() : assemble(*ptx, options.ptxas);
+    Cubins made = assemble(*ptx, options.ptxas);
     if (!made.failure.empty()) {
       result.notes.emplace_back("ptxas", "the kernels for sm_" + std::to_string(ptx->arch) +
                                              " stay PTX: " + made.failure);
@@ -134,7 +134,9 @@ Compilation::Next Compilation::generate(const PlanTarget &target) {
   if (!dumpCode(*generated)) {
     return Next::End;
   }
-  time("cubins", [&] { addCubins(*generated); });
+  if (!options.ptxas.empty()) {
+    time("cubins", [&] { addCubins(*generated); });
+  }
   result.kernelsCompiled += generated->counts.compiled;
   result.kernelsReused += generated->counts.reused;
   result.kernelsForgotten += generated->counts.forgotten;

@@ -25,14 +25,10 @@ std::string findPtxas() {
     return *found;
   }
   const char *home = std::getenv("CUDA_HOME");
-  for (const std::string &folder :
-       {home && *home ? std::string(home) : std::string("/usr/local/cuda"),
-        std::string("/usr/local/cuda")}) {
-    if (auto found = llvm::sys::findProgramByName("ptxas", {folder + "/bin"})) {
-      return *found;
-    }
-  }
-  return "";
+  const std::string usual = "/usr/local/cuda/bin",
+                    named = home && *home ? std::string(home) + "/bin" : usual;
+  auto found = llvm::sys::findProgramByName("ptxas", {named, usual});
+  return found ? *found : "";
 }
 
 namespace {

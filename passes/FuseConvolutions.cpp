@@ -254,17 +254,16 @@ struct FuseConvolutionsPass : frit::impl::FuseConvolutionsPassBase<FuseConvoluti
   }
 
   static bool isReciprocalRoot(Value value) {
-    while (auto reindex = value.getDefiningOp<ReindexOp>()) {
-      value = reindex.getOperand();
-    }
-    if (auto divide = value.getDefiningOp<arith::DivFOp>()) {
-      value = divide.getRhs();
+    auto source = [](Value value) {
       while (auto reindex = value.getDefiningOp<ReindexOp>()) {
         value = reindex.getOperand();
       }
-      return value.getDefiningOp<math::SqrtOp>() != nullptr;
-    }
-    return value.getDefiningOp<math::RsqrtOp>() != nullptr;
+      return value.getDefiningOp();
+    };
+    Operation *op = source(value);
+    auto divide = dyn_cast_or_null<arith::DivFOp>(op);
+    return isa_and_nonnull<math::RsqrtOp>(op) ||
+           (divide && isa_and_nonnull<math::SqrtOp>(source(divide.getRhs())));
   }
 
   static bool takeLimit(Chain &chain, arith::SelectOp select) {

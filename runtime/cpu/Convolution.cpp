@@ -76,6 +76,17 @@ constexpr int64_t kPieceOperations = 640000, kPieceFloats = 20000;
 /// Fewer units are not enough for the threads of a machine.
 constexpr int64_t kFewUnits = 16;
 
+/// Runs a body of units [begin, end) in pieces of at least `grain` units, and at least one.
+template <typename Body>
+void inPieces(ParallelFor parallelFor, int64_t units, int64_t grain, const Body &body) {
+  parallelFor(
+      units, std::max<int64_t>(grain, 1),
+      [](void *argument, int64_t begin, int64_t end) {
+        (*static_cast<const Body *>(argument))(begin, end);
+      },
+      const_cast<Body *>(&body));
+}
+
 /// Copies the inputs of each pixel beside each other, in the order of the offsets.
 struct Gather {
   const Convolution *of;
@@ -176,20 +187,10 @@ void runDepthwise(const Convolution &of, const ConvolutionKernel &kernel, Parall
     fill(own.get());
     work.taps = own.get();
   }
-  struct Call {
-    decltype(ConvolutionKernel::runDepthwise) run;
-    const DepthwiseWork *work;
-  } call = {kernel.runDepthwise, &work};
   // Loads of the input bound it, not additions.
   int64_t cost = of.resultWidth * of.channels * (taps + 4) * 4;
-  parallelFor(
-      of.images * of.resultHeight,
-      std::max<int64_t>(kPieceOperations / std::max<int64_t>(cost, 1), 1),
-      [](void *argument, int64_t begin, int64_t end) {
-        auto *call = static_cast<Call *>(argument);
-        call->run(*call->work, begin, end);
-      },
-      &call);
+  inPieces(parallelFor, of.images * of.resultHeight, kPieceOperations / std::max<int64_t>(cost, 1),
+           [&](int64_t begin, int64_t end) { kernel.runDepthwise(work, begin, end); });
 }
 
 /// The panels of a weight that keeps its values; null if they are kept for another width.
@@ -199,18 +200,8 @@ const float *packedPanels(const ConvolutionWork &work, const ConvolutionKernel &
   int64_t each = work.panelFloats(kernel.lanes);
   return work.convolution->packed->get(
       int64_t(work.vectors) * kernel.lanes, panels * each, [&](float *to) {
-        struct Call {
-          decltype(ConvolutionKernel::pack) pack;
-          const ConvolutionWork *work;
-          float *to;
-        } call = {kernel.pack, &work, to};
-        parallelFor(
-            panels, std::max<int64_t>(kPieceFloats / std::max<int64_t>(each, 1), 1),
-            [](void *argument, int64_t begin, int64_t end) {
-              auto *call = static_cast<Call *>(argument);
-              call->pack(*call->work, call->to, begin, end);
-            },
-            &call);
+        inPieces(parallelFor, panels, kPieceFloats / std::max<int64_t>(each, 1),
+                 [&](int64_t begin, int64_t end) { kernel.pack(work, to, begin, end); });
       });
 }
 
@@ -283,19 +274,10 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
   if (of.packed && work.vectors == std::min<int64_t>(wanted, kernel.vectors)) {
     work.packed = packedPanels(work, kernel, parallelFor);
   }
-  struct Call {
-    decltype(ConvolutionKernel::run) run;
-    const ConvolutionWork *work;
-  } call = {kernel.run, &work};
   int64_t cost = of.depth() * work.vectors * kernel.lanes * kBlockPixels * 2;
-  parallelFor(
-      of.groups * work.panels * work.blocks,
-      std::max<int64_t>(kPieceOperations / std::max<int64_t>(cost, 1), 1),
-      [](void *argument, int64_t begin, int64_t end) {
-        auto *call = static_cast<Call *>(argument);
-        call->run(*call->work, begin, end);
-      },
-      &call);
+  inPieces(parallelFor, of.groups * work.panels * work.blocks,
+           kPieceOperations / std::max<int64_t>(cost, 1),
+           [&](int64_t begin, int64_t end) { kernel.run(work, begin, end); });
 }
 
 } // namespace frit

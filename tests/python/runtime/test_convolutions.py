@@ -158,35 +158,20 @@ def test_sizes_that_vary(dynamic, seen):
     assert own(seen) == 8
 
 
-def test_images_with_strides(seen):
+@pytest.mark.parametrize("channels, outputs, groups", [(8, 16, 1), (20, 20, 20)])
+def test_images_with_strides(channels, outputs, groups, seen):
     torch.manual_seed(3)
-    module, whole = nn.Conv2d(8, 16, 3, padding=1), torch.randn(3, 10, 9, 20)
+    module, whole = nn.Conv2d(channels, outputs, 3, padding=1, groups=groups), torch.randn(3, channels + 2, 9, 20)
     for x in (
-        whole[:, 1:9],
-        whole[:, :8, ::2, 1:15],
-        whole[:, :8].transpose(2, 3),
-        whole[:, :8].to(memory_format=torch.channels_last),
-        whole[:1, :8].expand(4, 8, 9, 20),
-        whole[:, :1].expand(3, 8, 9, 20),
+        whole[:, 1 : channels + 1],
+        whole[:, :channels, ::2, 1:15],
+        whole[:, :channels].transpose(2, 3),
+        whole[:, :channels].to(memory_format=torch.channels_last),
+        whole[:1, :channels].expand(4, channels, 9, 20),
+        whole[:, :1].expand(3, channels, 9, 20),
     ):
         torch.compiler.reset()
-        check(module, x, 72)
-    assert own(seen) == 6
-
-
-def test_channels_with_filters_of_their_own_and_strides(seen):
-    torch.manual_seed(3)
-    module, whole = nn.Conv2d(20, 20, 3, padding=1, groups=20), torch.randn(3, 22, 9, 20)
-    for x in (
-        whole[:, 1:21],
-        whole[:, :20, ::2, 1:15],
-        whole[:, :20].transpose(2, 3),
-        whole[:, :20].to(memory_format=torch.channels_last),
-        whole[:1, :20].expand(4, 20, 9, 20),
-        whole[:, :1].expand(3, 20, 9, 20),
-    ):
-        torch.compiler.reset()
-        check(module, x, 9)
+        check(module, x, channels // groups * 9)
     assert own(seen) == 6
 
 
