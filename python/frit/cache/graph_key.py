@@ -12,6 +12,7 @@ import hashlib
 import os
 
 import torch
+import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .. import native
@@ -31,8 +32,17 @@ def graph_key(gm, settings, identity):
     lines.extend(symbols.lines())
     text = "\n".join(lines)
     if " at 0x" in text:
+        text = _with_names(text)
+    if " at 0x" in text:
         raise Uncacheable("an argument has no text of its own")
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def _with_names(text):
+    """The text with the names of higher-order operators, which auto_functionalized_v2 gets as arguments, in the place of their addresses."""
+    for name, op in torch._ops._higher_order_ops.items():
+        text = text.replace(repr(op), f"<{name}>")
+    return text
 
 
 def canonical_key(digest, settings, identity):
@@ -107,6 +117,9 @@ def _graph_lines(gm, lines, symbols):
             lines.append("}")
         elif isinstance(value, torch.Tensor):
             lines.append(f"{node.name}=constant {node.target} {_description(value, symbols)}")
+        elif isinstance(value, pytree.TreeSpec) and getattr(value.type, "__name__", "") == "SchemaHolder":
+            # auto_functionalized_v2 gets the schema of a branch or a loop that writes.
+            lines.append(f"{node.name}=schema {pytree.tree_unflatten([], value).schema}")
         else:
             raise Uncacheable(f"{node.target} is a Python object")
 

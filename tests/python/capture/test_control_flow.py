@@ -427,3 +427,23 @@ def test_equal_programs_hit_the_cache_and_others_do_not(tmp_path, monkeypatch):
         assert torch.equal(torch.compile(made(operator, number), backend="frit")(x), made(operator, number)(x))
         assert hits is None or counters["frit"]["cache_hits"] == hits, counters["frit"]
         assert counters["frit"]["callbacks"] == 0
+
+
+def test_programs_that_write_hit_the_cache_too(tmp_path, monkeypatch):
+    monkeypatch.setenv("FRIT_CACHE", "1")
+    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
+
+    def made(first, factor):
+        def write(x, part):
+            return x + part.mul_(factor)
+
+        return lambda x, state: torch.cond(x.sum() > 0, write, lambda x, part: x - part, (x, state[first]))
+
+    x = torch.rand(3)
+    for first, factor, hits in ((0, 2, 0), (0, 2, 1), (1, 2, 0), (0, 3, 0)):
+        torch.compiler.reset()
+        counters.clear()
+        found, expected = torch.ones(2, 3), torch.ones(2, 3)
+        with torch.no_grad():
+            assert torch.equal(torch.compile(made(first, factor), backend="frit")(x, found), made(first, factor)(x, expected))
+        assert torch.equal(found, expected) and counters["frit"]["cache_hits"] == hits, counters["frit"]
