@@ -108,6 +108,18 @@ static CompileOptions optionsFor(const CompileOptions &outer, const std::string 
   return options;
 }
 
+/// Whether a compiled graph writes to its arguments.
+static bool writesToArguments(const CompileResult &compiled) {
+  auto file = Artifact::fromBytes(
+      {reinterpret_cast<const uint8_t *>(compiled.artifact.data()), compiled.artifact.size()});
+  const auto *plans = file.isOk() ? (*file)->root().plans() : nullptr;
+  return plans && llvm::any_of(*plans, [](const format::Plan *plan) {
+           return plan->inputs() && llvm::any_of(*plan->inputs(), [](const format::Input *input) {
+                    return input->mutated();
+                  });
+         });
+}
+
 bool Subgraphs::compile(
     const CompileOptions &options,
     llvm::function_ref<Attempt(llvm::StringRef, const CompileOptions &, const Relaxation &)>
@@ -120,6 +132,16 @@ bool Subgraphs::compile(
                                     });
     if (!one.result.ok()) {
       result.diagnostics = std::move(one.result.diagnostics);
+      return false;
+    }
+    if (writesToArguments(one.result)) {
+      result.diagnostics.push_back(
+          {DiagnosticKind::Unsupported,
+           "control flow has a graph, '" + one.name +
+               "', that writes to its arguments: return the new values, or compile the program "
+               "with torch.compile, which makes them values",
+           "",
+           {}});
       return false;
     }
     result.kernelsCompiled += one.result.kernelsCompiled;

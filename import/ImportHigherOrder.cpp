@@ -50,6 +50,9 @@ LogicalResult GraphImporter::importControlFlow(const Node &node, StringRef name)
     call.names.push_back(builder.getStringAttr(""));
   }
   for (const NamedArgument &input : node.inputs) {
+    if (input.name == "mutated_arg_indices") {
+      continue; // the graphs show what they write
+    }
     if (input.value.kind == Argument::Kind::Graph) {
       auto graph = program.subgraph(input.value, here());
       if (failed(graph)) {

@@ -15,6 +15,8 @@ from .written_views import begins_inside, results_of
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 # The partitioner wraps the random operators that a backward recomputes in these, without metadata of their results.
 _OF_STORAGE = (torch.ops.aten.as_strided.default, torch.ops.aten.as_strided_.default, torch.ops.aten.as_strided_scatter.default)
+# What auto_functionalized_v2 calls the operands of control flow that writes, without their numbers.
+_OPERANDS = {"cond": ("operand",), "while_loop": ("carried_input", "additional_input"), "invoke_subgraph": ("arg",)}
 _LOOPS = {"while_loop", "while_loop_stack_output"}
 _AROUND_RANDOM = {"run_and_save_rng_state", "run_with_rng_state", "graphsafe_run_with_rng_state"}
 
@@ -39,11 +41,35 @@ class HigherOrderWriter:
 
     def subgraph_call(self, node):
         """Writes invoke_subgraph: the graph itself is an argument, written once per call."""
-        inputs = []
-        for value in node.args:
-            text = self._graph(value) if self._is_graph(value) else self._argument(node, value, None)
-            inputs.append(f'{{"name":"","arg":{text},"kind":1}}')
-        self._emit(node, self._qualified(node.target), inputs, self._tuple(node, node.meta["val"]), "false")
+        graph, identifier, *operands = node.args
+        self._subgraph(node, node.target, graph, identifier, operands)
+
+    def _subgraph(self, node, target, graph, identifier, operands, written=()):
+        """Constants of the graph become operands, the last ones. `written`: as in `_control_flow`."""
+        inner = type(self)(self.attribute(graph), self.sizes)
+        self._write_inner(inner, written)
+        constants = self._constants_of(graph, inner)
+        texts = [self._graph_with(graph, inner, constants), *(self._argument(node, value, None) for value in (identifier, *operands))]
+        texts += self._constants_as_operands(node, constants)
+        inputs = [f'{{"name":"","arg":{text},"kind":1}}' for text in texts]
+        self._emit(node, self._qualified(target), inputs, self._tuple(node, node.meta["val"]), "false")
+
+    def _write_inner(self, inner, written, returns=True):
+        """Writes the nodes of a graph that is an argument. `returns`: whether it returns the new values of the inputs `written`."""
+        inner.returns_writes = bool(written)
+        inner.write_nodes()
+        if inner.callbacks or inner.opaque_inputs:
+            raise Inexpressible("its graph has Python steps")
+        if written and returns:
+            inner.return_written(written)
+
+    def _constants_of(self, graph, inner):
+        """(node of the graph, path, name, tensor) of each constant of a graph that has been written."""
+        paths = (f"{graph.target}.{path}" for path in inner.constant_names)
+        return [(graph, path, name, tensor) for path, (name, tensor) in zip(paths, inner.constants, strict=True)]
+
+    def _constants_as_operands(self, node, constants):
+        return [self._constant(f"{node.name}_constant_{number}", path, tensor) for number, (_, path, _, tensor) in enumerate(constants)]
 
     def control_flow_call(self, node):
         """Writes a branch or a loop, with its graphs."""
@@ -57,10 +83,10 @@ class HigherOrderWriter:
         self._control_flow(node, node.target, node.args)
 
     def written_control_flow_call(self, node):
-        """Writes auto_functionalized_v2 of a branch or a loop that writes to operands. Its graphs write at their ends (`copy_` to an input); here
-        they return these values instead, as further results. A loop carries what it writes."""
+        """Writes auto_functionalized_v2 of a branch, a loop or a subgraph that writes to operands. Its graphs write at their ends (`copy_` to an
+        input); here they return these values instead, as further results. A loop carries what it writes."""
         target, kwargs = node.args[0], node.kwargs
-        first, others = ("operand", ()) if target.__name__ == "cond" else ("carried_input", ("additional_input",))
+        first, *others = _OPERANDS[target.__name__]
         lists, bases = [], []
         for prefix in (first, *others):
             lists.append([])
@@ -87,6 +113,9 @@ class HigherOrderWriter:
             order = [*range(offsets[1]), *written, *(offsets[1] + number for number in rest)]
             lists = [lists[0] + [lists[1][number] for _, _, number in bases], [lists[1][number] for number in rest]]
             args = (kwargs["cond_fn"], kwargs["body_fn"], *lists)
+        elif target.__name__ == "invoke_subgraph":
+            self._subgraph(node, target, kwargs["subgraph"], kwargs["identifier"], lists[0], written)
+            return
         else:
             args = (kwargs["pred"], kwargs["true_fn"], kwargs["false_fn"], *lists)
         self._control_flow(node, target, args, written, order)
@@ -95,20 +124,16 @@ class HigherOrderWriter:
         """Lists of operands may have values of several kinds, for which the schema has no tag. Constants of the graphs become operands, the last
         ones. `written`: the inputs of the graphs whose new values they return. `order`: another order of the graphs' inputs."""
         inner = {value: type(self)(self.attribute(value), self.sizes) for value in args if self._is_graph(value)}
+        if any(map(_updates_statistics, inner.values())):
+            raise self._error(node, "batch normalisation updates its statistics inside of it, which torch does not say")
         if any(begins_inside(one) for value in inner for one in results_of(self.attribute(value))) and _reads_storage(self.gm):
             raise self._error(node, "a graph returns a view that begins inside of its storage, and as_strided reads a storage")
         constants = []
         for value, writer in inner.items():
-            writer.returns_writes = bool(written)
-            writer.write_nodes()
-            if writer.callbacks or writer.opaque_inputs:
-                raise Inexpressible("its graph has Python steps")
-            if written and not (target.__name__ == "while_loop" and value is args[0]):
-                writer.return_written(written)
+            self._write_inner(writer, written, returns=target.__name__ != "while_loop" or value is not args[0])
             if order is not None:
                 writer.inputs = [writer.inputs[number] for number in order]
-            paths = (f"{value.target}.{path}" for path in writer.constant_names)
-            constants += [(value, path, name, tensor) for path, (name, tensor) in zip(paths, writer.constants, strict=True)]
+            constants += self._constants_of(value, writer)
         inputs = []
         for value in args:
             if isinstance(value, torch.fx.Node) and value in inner:
@@ -116,7 +141,7 @@ class HigherOrderWriter:
             elif isinstance(value, (list, tuple)):
                 items = [self._argument(node, one, None) for one in value]
                 if value is args[-1]:
-                    items += [self._constant(f"{node.name}_constant_{number}", path, tensor) for number, (_, path, _, tensor) in enumerate(constants)]
+                    items += self._constants_as_operands(node, constants)
                 text = f'{{"as_arguments":[{",".join(items)}]}}'
             else:
                 text = self._argument(node, value, None)
@@ -166,17 +191,9 @@ class HigherOrderWriter:
     def _is_graph(self, value):
         return isinstance(value, torch.fx.Node) and value.op == "get_attr" and isinstance(self.attribute(value), torch.fx.GraphModule)
 
-    def _graph(self, node):
-        inner = type(self)(self.attribute(node), self.sizes)
-        graph = inner.graph()
-        if inner.constants or inner.callbacks or inner.opaque_inputs:
-            raise Inexpressible("its graph has constants or Python steps")
-        self.devices.update(inner.devices)
-        return f'{{"as_graph":{{"name":{self.quoted(node.target)},"graph":{graph}}}}}'
-
     def schemaless_call(self, node):
         """Writes auto_functionalized: an operator that writes to its arguments, with those arguments."""
-        if getattr(node.args[0], "__name__", "") in ("cond", "while_loop") and node.target.__name__ == "auto_functionalized_v2":
+        if getattr(node.args[0], "__name__", "") in _OPERANDS and node.target.__name__ == "auto_functionalized_v2":
             return self.written_control_flow_call(node)
         inputs = [f'{{"name":"","arg":{self._argument(node, x, None)},"kind":1}}' for x in node.args]
         for name, value in node.kwargs.items():
@@ -303,6 +320,12 @@ def _reads_storage(gm):
     """Whether a graph has operators whose offsets count from the beginning of a storage. torch describes the results of control flow as if they
     began there."""
     return any(gm.graph.find_nodes(op="call_function", target=op) for op in _OF_STORAGE)
+
+
+def _updates_statistics(writer):
+    """Whether a graph normalises batches and updates running statistics, which the schema of the operator does not say."""
+    found = writer.gm.graph.find_nodes(op="call_function", target=torch.ops.aten.native_batch_norm.default)
+    return any(node.args[3] is not None and node.args[5] for node in found)
 
 
 def _is_contiguous(value):

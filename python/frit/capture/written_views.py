@@ -1,4 +1,4 @@
-"""Takes views out of branches and loops that write to them.
+"""Takes views out of branches, loops and subgraphs that write to them.
 
 torch functionalises a branch that writes to a view as a call that gets the tensor and how to make the view of it (`auto_functionalized_v2`). Here the
 graph makes the view before the call, and puts the view's new value into the tensor after it. The call writes to no view then, so its graphs can
@@ -17,6 +17,7 @@ from torch.fx.experimental.symbolic_shapes import statically_known_true, sym_eq
 from .opaque import Inexpressible
 
 _CALL = torch.ops.higher_order.auto_functionalized_v2
+_WRITERS = ("cond", "while_loop", "invoke_subgraph")
 _INDEX = "_base_index"
 _aten = torch.ops.aten
 
@@ -48,7 +49,7 @@ def begins_inside(value):
 
 
 def _has_views(node):
-    return getattr(node.args[0], "__name__", "") in ("cond", "while_loop") and any(_view_keys(node.kwargs, place) for place in _places(node.kwargs))
+    return getattr(node.args[0], "__name__", "") in _WRITERS and any(_view_keys(node.kwargs, place) for place in _places(node.kwargs))
 
 
 def _places(kwargs):

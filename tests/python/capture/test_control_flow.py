@@ -447,3 +447,48 @@ def test_programs_that_write_hit_the_cache_too(tmp_path, monkeypatch):
         with torch.no_grad():
             assert torch.equal(torch.compile(made(first, factor), backend="frit")(x, found), made(first, factor)(x, expected))
         assert torch.equal(found, expected) and counters["frit"]["cache_hits"] == hits, counters["frit"]
+
+
+@torch.compiler.nested_compile_region
+def accumulate(x, state):
+    return x + state.add_(torch.tensor(2.0))
+
+
+def test_repeated_regions_that_write_and_have_constants(graphs):
+    def function(x, state):
+        part = state[0]
+        return accumulate(x, part) * accumulate(x + 1, part), state * 2
+
+    with torch.no_grad():
+        for dynamic in (False, True):
+            checker.check(function, torch.rand(4, 3), torch.ones(2, 3), dynamic=dynamic)
+    nodes = [node["target"] for graph in graphs for node in json.loads(graph.json)["graph_module"]["graph"]["nodes"]]
+    assert sum(target.endswith("invoke_subgraph") for target in nodes) == 4 and not steps(graphs)[1]
+
+
+def test_statistics_that_a_branch_updates_run_as_traced(lenient):
+    norm = nn.BatchNorm1d(3)
+
+    def function(x):
+        return torch.cond(x.sum() > 0, lambda x: norm(x), lambda x: x + norm.running_mean, (x,))
+
+    counters.clear()
+    x = torch.rand(4, 3)
+    with torch.no_grad():
+        torch.testing.assert_close(torch.compile(function, backend="frit")(x), nn.BatchNorm1d(3)(x))
+    expected = nn.BatchNorm1d(3)
+    expected(x)
+    torch.testing.assert_close(norm.running_var, expected.running_var)
+    assert any("updates its statistics" in name for name in counters["frit"]), counters["frit"]
+
+
+def test_a_branch_that_writes_needs_torch_compile(tmp_path):
+    class Program(nn.Module):
+        def forward(self, x, state):
+            return torch.cond(x.sum() > 0, lambda x, state: x + state.add_(1), lambda x, state: x - state, (x, state))
+
+    with torch.no_grad():
+        torch.export.save(torch.export.export(Program(), (torch.rand(3), torch.ones(3))), tmp_path / "program.pt2")
+    made = subprocess.run([TOOLS / "frit-compile", tmp_path / "program.pt2", "-o", tmp_path / "program.frit"], capture_output=True, text=True)
+    assert made.returncode and "that writes to its arguments: return the new values, or compile the program with torch.compile" in made.stderr
+    assert not (tmp_path / "program.frit").exists()
