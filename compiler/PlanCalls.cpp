@@ -37,6 +37,25 @@ static std::unique_ptr<format::ValueT> literal(TorchEnumAttr attribute) {
   return value;
 }
 
+/// A value as a call gets it. Strides of dims of one element address nothing, but an operator sees
+/// them, so there they are the traced ones. Our own kernels do not look at them.
+uint32_t PlanWriter::operandRegister(OpOperand &use) {
+  Value value = use.get();
+  const TensorValue known = tensors.find(value)->second;
+  auto type = cast<RankedTensorType>(value.getType());
+  LayoutDemand demand = getLayoutDemand(use);
+  bool isOurs = cast<AtenOp>(use.getOwner()).getOpName().starts_with("frit.");
+  if (isOurs || isa<BlockArgument>(value) || demand.kind != DemandKind::Exact ||
+      !areSizesKnown(value) || demand.layout.getStrides() == known.layout.getStrides() ||
+      !satisfies(known.layout, type, demand)) {
+    return known.reg;
+  }
+  uint32_t reg = addView(value, value, dtypes.lookup(value),
+                         withOffset(demand.layout, known.layout.getOffset()));
+  tensors[value] = known;
+  return reg;
+}
+
 std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute argument) {
   if (auto operand = dyn_cast<OperandAttr>(argument)) {
     Value value = op.getOperands()[operand.getIndex()];
@@ -44,7 +63,7 @@ std::unique_ptr<format::ValueT> PlanWriter::argumentValue(AtenOp op, Attribute a
       return valueOf(ValueKind::None);
     }
     if (isa<RankedTensorType>(value.getType())) {
-      return valueOf(ValueKind::Tensor, tensors.find(value)->second.reg);
+      return valueOf(ValueKind::Tensor, operandRegister(op->getOpOperand(operand.getIndex())));
     }
     if (isa<FloatType>(value.getType())) {
       return valueOf(ValueKind::FloatReg, floatRegister(value));

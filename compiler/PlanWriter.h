@@ -70,6 +70,7 @@ private:
 
   // PlanCalls.cpp: operators through the dispatcher.
   mlir::LogicalResult writeAten(mlir::frit::AtenOp op);
+  uint32_t operandRegister(mlir::OpOperand &use);
   std::unique_ptr<format::ValueT> argumentValue(mlir::frit::AtenOp op, mlir::Attribute argument);
   std::unique_ptr<format::ValueT> resultValue(mlir::frit::AtenOp op, unsigned result);
   int64_t keptOf(mlir::OpResult result, mlir::frit::LayoutAttr layout);

@@ -70,6 +70,7 @@ public:
   const Program &program;
   const ImportOptions &options;
   Location failedAt;
+  SizeFacts facts;
 
 private:
   /// The symbol for a size that only the host can compute; null if the host cannot compute it
@@ -79,7 +80,6 @@ private:
   Error &error;
   llvm::StringMap<SizeExpr> hostSizes;             // by text
   llvm::StringMap<HostExpression> hostExpressions; // by symbol
-  SizeFacts facts;
   llvm::StringMap<RangeConstraint> ranges;
   llvm::StringMap<int64_t> hints;
   llvm::DenseMap<StringRef, SizeExpr> sizes;
@@ -163,6 +163,7 @@ private:
   LogicalResult importStore(const Node &node);
 
   // Scalars (ImportScalars.cpp)
+  LogicalResult requireQuotientAsWritten(const exported::Node &node);
   LogicalResult importScalar(const Node &node, StringRef function);
   FailureOr<Value> emitScalar(StringRef function, ArrayRef<Value> operands);
   /// Null if a symbol in the expression has no value yet.

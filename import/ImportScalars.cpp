@@ -171,11 +171,40 @@ void GraphImporter::computeSymbol(StringRef name) {
   }
 }
 
+/// torch writes (a // b) // c as a // (b * c), which is another number for a negative c and a b
+/// that does not divide a. Its expressions of what follows are as wrong, also those of shapes.
+LogicalResult GraphImporter::requireQuotientAsWritten(const Node &node) {
+  auto described = [&](const NamedArgument &input) -> const SymValue * {
+    auto it = ints.find(input.value.text);
+    bool isName = input.value.isName() && input.value.kind == Argument::Kind::SymInt;
+    return isName && it != ints.end() ? it->second : nullptr;
+  };
+  if (node.inputs.size() != 2) {
+    return success();
+  }
+  const SymValue *dividend = described(node.inputs[0]), *divisor = described(node.inputs[1]);
+  bool isQuotient = dividend && dividend->isExpr && dividend->expr.contains("FloorDiv(");
+  SizeExpr size = divisor ? program.sizeIfKnown(*divisor) : SizeExpr();
+  bool isPositive = node.inputs[1].value.kind == Argument::Kind::Int
+                        ? node.inputs[1].value.integer > 0
+                        : size && program.facts.provablyNonNegative(size - 1);
+  if (!isQuotient || isPositive) {
+    return success();
+  }
+  return fail(
+      ErrorKind::Unsupported,
+      "the quotient of a quotient by a number that may be negative is another number in "
+      "torch's sizes than in Python; divide by a positive number, or outside of the program");
+}
+
 LogicalResult GraphImporter::importScalar(const Node &node, StringRef function) {
   using Kind = Argument::Kind;
   if (node.outputs.size() != 1 || !node.outputs[0].isName() ||
       node.outputs[0].kind == Kind::Tensor) {
     return fail(ErrorKind::Semantic, "scalar arithmetic must have one named scalar as its result");
+  }
+  if (function == "floordiv" && failed(requireQuotientAsWritten(node))) {
+    return failure();
   }
   const Argument &output = node.outputs[0];
   SizeExpr size;

@@ -76,7 +76,7 @@ static bool isUnbacked(StringRef symbol) {
 ProgramImporter::ProgramImporter(MLIRContext *context, const Program &program,
                                  const ImportOptions &options, Error &error)
     : context(context), program(program), options(options), failedAt(UnknownLoc::get(context)),
-      error(error), facts(context) {
+      facts(context), error(error) {
   for (auto &[name, promised] : program.ranges) {
     RangeConstraint range = promised;
     if (isUnbacked(name)) {

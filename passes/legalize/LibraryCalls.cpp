@@ -100,9 +100,10 @@ static bool areOfOneType(AtenCall &call, ArrayRef<Tensor> tensors) {
   return true;
 }
 
+/// Strides of dims of one element count: they decide how a library is called.
 static bool isContiguous(AtenCall &call, ArgumentRef which, Tensor x) {
   LayoutAttr layout = call.operandLayout(which);
-  return layout && satisfies(layout, x.type(), {DemandKind::Exact, getContiguousLayout(x.type())});
+  return layout && layout.getStrides() == getContiguousLayout(x.type()).getStrides();
 }
 
 // linear(input, weight, bias)
@@ -112,9 +113,9 @@ static Tensor linear(AtenCall &call, TensorBuilder &b) {
   if (call.refused() || !areOfOneType(call, {x, weight, bias})) {
     return x;
   }
-  // Of other tensors eager copies batches or adds the bias later.
-  bool asEager = x.rank() == 2 || (isContiguous(call, "input", x) &&
-                                   (x.rank() == 3 || (x.rank() > 3 && !bias.value)));
+  // Of other tensors eager copies batches, adds the bias later or multiplies in another order.
+  bool asEager = isContiguous(call, "input", x) && isContiguous(call, "weight", weight) &&
+                 (!bias.value || (x.rank() <= 3 && isContiguous(call, "bias", bias)));
   if (x.rank() < 2 || (b.isExact() && !asEager) || weight.rank() != 2 ||
       x.sizes().back() != weight.sizes()[1] || (bias.value && bias.rank() != 1)) {
     leave(call);
@@ -135,12 +136,12 @@ static Tensor matmul(AtenCall &call, TensorBuilder &b) {
     leave(call);
     return x;
   }
+  // Of other tensors eager copies batches or multiplies in another order.
+  if (b.isExact() && !(isContiguous(call, "self", x) && isContiguous(call, "other", y))) {
+    leave(call);
+    return x;
+  }
   if (y.rank() == 2) {
-    // Of other tensors eager copies batches.
-    if (b.isExact() && x.rank() > 2 && !isContiguous(call, "self", x)) {
-      leave(call);
-      return x;
-    }
     return b.reshape(multiply(b, asMatrix(b, x), y), call.resultSizes());
   }
   auto batched = [&](Tensor t) {

@@ -4,6 +4,7 @@
 #include "runtime/cpu/ProductKernels.h"
 
 #include <algorithm>
+#include <bit>
 #include <memory>
 #include <new>
 #include <utility>
@@ -165,6 +166,39 @@ void padRows(void *argument, int64_t begin, int64_t end) {
   }
 }
 
+/// Whether a row of floats has no infinity and no NaN.
+bool areFinite(const float *from, int64_t count) {
+  constexpr uint32_t kExponent = 0x7f800000;
+  uint32_t largest = 0;
+  for (int64_t at = 0; at < count; ++at) {
+    largest = std::max(largest, std::bit_cast<uint32_t>(from[at]) & kExponent);
+  }
+  return largest != kExponent;
+}
+
+bool anyNaN(const float *from, int64_t count) {
+  uint32_t found = 0;
+  for (int64_t at = 0; at < count; ++at) {
+    found |= from[at] != from[at];
+  }
+  return found != 0;
+}
+
+/// Whether `holds(row, length)` of all rows.
+template <typename Holds>
+bool allRows(ParallelFor parallelFor, int64_t rows, int64_t length, const Holds &holds) {
+  std::atomic<bool> all = true;
+  inPieces(parallelFor, rows, kPieceFloats / std::max<int64_t>(length, 1),
+           [&](int64_t begin, int64_t end) {
+             for (int64_t row = begin; row < end; ++row) {
+               if (!holds(row, length)) {
+                 all.store(false, std::memory_order_relaxed);
+               }
+             }
+           });
+  return all.load();
+}
+
 void runDepthwise(const Convolution &of, const ConvolutionKernel &kernel, ParallelFor parallelFor) {
   int64_t taps = of.kernelHeight * of.kernelWidth;
   auto fill = [&](float *to) {
@@ -207,6 +241,29 @@ const float *packedPanels(const ConvolutionWork &work, const ConvolutionKernel &
 
 } // namespace
 
+bool isPaddingNeutral(const Convolution &of, ParallelFor parallelFor) {
+  auto isWeightFinite = [&] {
+    bool isAcross = of.isWeightAcross();
+    int64_t rows = isAcross ? of.channels / of.groups : of.outputs;
+    return allRows(parallelFor, rows, isAcross ? of.outputs : of.depth(),
+                   [&](int64_t row, int64_t length) {
+                     return areFinite(of.weight + row * of.weightStrides[isAcross], length);
+                   });
+  };
+  if (!of.isPadded()) {
+    return true;
+  }
+  if (of.packed) {
+    return of.packed->isChecked(isWeightFinite);
+  }
+  // The result is smaller than the weight, or takes longer to compute.
+  return allRows(parallelFor, of.pixels(), of.outputs,
+                 [&](int64_t pixel, int64_t length) {
+                   return !anyNaN(of.result + pixel * length, length);
+                 }) ||
+         isWeightFinite();
+}
+
 void runConvolution(const Convolution &convolution, const ConvolutionKernel &kernel,
                     ParallelFor parallelFor) {
   if (convolution.pixels() == 0 || convolution.outputs == 0) {
@@ -218,7 +275,7 @@ void runConvolution(const Convolution &convolution, const ConvolutionKernel &ker
     return runDepthwise(of, kernel, parallelFor);
   }
   std::unique_ptr<float[]> padded;
-  if (isDepthwise || of.paddedHeight() != of.height || of.paddedWidth() != of.width) {
+  if (isDepthwise || of.isPadded()) {
     Convolution from = convolution;
     if (isDepthwise) {
       // Only the order of the image changes.

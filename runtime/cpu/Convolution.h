@@ -60,11 +60,17 @@ public:
     });
     return packedWidth == width ? memory.get() : nullptr;
   }
+  /// Returns what the first call's `check` of the weight returned.
+  template <typename Check> bool isChecked(const Check &check) {
+    std::call_once(checkedOnce, [&] { isGood = check(); });
+    return isGood;
+  }
   /// Memory that is in use, in bytes.
   int64_t bytes() const { return size.load(std::memory_order_relaxed); }
 
 private:
-  std::once_flag once;
+  std::once_flag once, checkedOnce;
+  bool isGood = false;
   AlignedFloats memory;
   int64_t packedWidth = 0;
   std::atomic<int64_t> size{0};
@@ -100,6 +106,7 @@ struct Convolution : Epilogue {
   bool inOneOrder = false;
 
   int64_t pixels() const { return images * resultHeight * resultWidth; }
+  bool isPadded() const { return paddedHeight() != height || paddedWidth() != width; }
   int64_t paddedHeight() const { return padding[0] + height + paddingBehind[0]; }
   int64_t paddedWidth() const { return padding[1] + width + paddingBehind[1]; }
   int64_t depth() const { return channels / groups * kernelHeight * kernelWidth; }
@@ -112,6 +119,10 @@ struct Convolution : Epilogue {
 
 /// The vector lanes of the kernel for this machine; 0 if it has none.
 int convolutionLanes();
+
+/// Whether the result of runConvolution does not depend on whether zeros around the image are
+/// multiplied by the weight or left out. It does if the weight has an infinity or a NaN.
+bool isPaddingNeutral(const Convolution &convolution, ParallelFor parallelFor);
 
 /// Whether the kernel is faster than ATen's (oneDNN). `lanes` is convolutionLanes().
 bool isConvolutionFaster(const Convolution &convolution, int lanes);

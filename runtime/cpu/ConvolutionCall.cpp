@@ -103,6 +103,7 @@ Result<std::optional<ConvolutionCall>> convolutionOf(const format::Aten &call) {
            readPair(at(at(14).kind() == ValueKind::None ? 4 : 14), found.paddingBehind) &&
            found.input != kNoRegister && found.weight != kNoRegister;
     found.groups = at(8).integer();
+    found.isPaddingWritten = at(14).kind() != ValueKind::None;
   }
   if (!fits) {
     return Status::error(ErrorKind::BadArtifact,

@@ -20,10 +20,9 @@ struct ConvolutionCall {
   int64_t groups;
   std::optional<float> low, high;
 
-  /// aten::convolution has no such padding.
-  bool isPaddedUnevenly() const {
-    return padding[0] != paddingBehind[0] || padding[1] != paddingBehind[1];
-  }
+  /// The program writes zeros around the image, which ATen's kernels multiply by the weight. They
+  /// need not be even, as the padding of aten::convolution is.
+  bool isPaddingWritten = false;
   bool hasEpilogue() const {
     return scale != kNoRegister || shift != kNoRegister || added != kNoRegister || low || high;
   }

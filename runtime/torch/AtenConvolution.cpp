@@ -42,13 +42,16 @@ std::optional<at::Tensor> AtenCall::runOwnConvolution(const DecodedPlan &plan,
   work->result = result.mutable_data_ptr<float>();
   work->packed = packed.get();
   runConvolution(*work, parallelForOnTorchThreads);
+  if (!isPaddingNeutral(*work, parallelForOnTorchThreads)) {
+    return std::nullopt;
+  }
   ownConvolutions.fetch_add(1, std::memory_order_relaxed);
   return result;
 }
 
-/// The arguments of aten::convolution for the call: a padding that it has not is written out.
+/// The arguments of aten::convolution for the call. Zeros that the program writes are written.
 void AtenCall::padConvolution(std::vector<c10::IValue> &arguments) const {
-  if (!convolution->isPaddedUnevenly()) {
+  if (!convolution->isPaddingWritten) {
     return;
   }
   const int64_t *before = convolution->padding, *behind = convolution->paddingBehind;

@@ -164,6 +164,20 @@ def test_a_view_between_both_worlds_runs_the_graph_as_it_is(lenient):
     assert "operator by operator: cannot capture node view" in str(explain(function)(torch.arange(4, dtype=torch.int16)))
 
 
+def test_a_quotient_of_a_quotient_by_a_negative_number(lenient):
+    """torch writes `n // 2 // -3` as `n // -6`."""
+
+    def function(x, n):
+        return x + n // 2 // -3, x + n // 2 // 3
+
+    compiled = torch.compile(function, backend="frit", dynamic=True)
+    for n in (7, -7, 9, 20):
+        for one, other in zip(compiled(torch.zeros(2, dtype=torch.long), n), function(torch.zeros(2, dtype=torch.long), n), strict=True):
+            assert torch.equal(one, other)
+    (reason,) = [name for name in counters["frit"] if name.startswith("whole_graph:")]
+    assert "quotient of a quotient" in reason and "test_inexpressible.py" in reason
+
+
 def test_what_cannot_be_compiled_runs_as_it_is(lenient, monkeypatch):
     from frit.errors import CompileError
 

@@ -34,6 +34,12 @@ PROGRAMS = {
     "padded in two dims": lambda x: F.pad(x.cos(), (0, 1, 0, 2))[:, : x.shape[1], : x.shape[2]],
     "part of a product": lambda x: (x @ x.mT)[:, :, :3],
     "a slice of something large": lambda x: F.pad(x.tanh(), (0, 1000))[..., : x.shape[-1]],
+    "one image": lambda x: (x + 1)[:1].unsqueeze(0),
+    "one row": lambda x: (x + 1)[:, :1].unsqueeze(2),
+    "one row of columns": lambda x: (x @ x.mT).mT[:, 2:3, None],
+    "one sum": lambda x: x.sum(1, keepdim=True)[:1],
+    "one repeated": lambda x: (x + 1)[0].expand(1, -1, -1)[None],
+    "one element": lambda x: (x + 1)[1:, 2:3, 3:4].permute(2, 0, 1),
     "a scalar": lambda x: x.sum().expand(2, 3),
 }
 

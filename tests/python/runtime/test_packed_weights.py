@@ -99,6 +99,16 @@ class Updated(nn.Module):
         return y, y.sum()
 
 
+def test_filters_that_are_not_finite_at_borders(tmp_path):
+    x, module = torch.randn(2, 32, 20, 20), nn.Conv2d(32, 64, 3, padding=1)
+    module.weight.data[2, 0, 0, 0] = torch.inf
+    path = compiled(tmp_path, module, (x,))
+    for pack in (True, False):
+        with torch.no_grad():
+            got, expected = frit.load(path, pack=pack)(x), module(x)
+        assert torch.equal(got.isnan(), expected.isnan()) and torch.equal(got.isinf(), expected.isinf())
+
+
 def test_weights_that_somebody_may_write_to(tmp_path):
     x = torch.randn(128, 64)
     for module in (Returned(), Updated()):

@@ -76,7 +76,7 @@ TEST(ConvolutionCalls, AreRead) {
   EXPECT_EQ(call.low, 0.0f);
   EXPECT_FALSE(call.high);
   EXPECT_EQ(call.paddingBehind[0], 2);
-  EXPECT_TRUE(call.isPaddedUnevenly());
+  EXPECT_TRUE(call.isPaddingWritten);
 }
 
 TEST(ConvolutionCalls, ArePaddedEvenlyUnlessTheySay) {
@@ -85,7 +85,7 @@ TEST(ConvolutionCalls, ArePaddedEvenlyUnlessTheySay) {
   auto read = parsed(call);
   ASSERT_TRUE(read.status().isOk() && *read);
   EXPECT_EQ((*read)->paddingBehind[0], 1);
-  EXPECT_FALSE((*read)->isPaddedUnevenly());
+  EXPECT_FALSE((*read)->isPaddingWritten);
 }
 
 TEST(ConvolutionCalls, OfOtherOperatorsAreNone) {
