@@ -113,6 +113,23 @@ def test_what_is_wrong_is_a_failure(what):
     assert [v.outcome for v in operator_comparison.judge([case], training, False, compiler)] == ["failed"]
 
 
+@pytest.mark.parametrize("function, outcome", [(lambda x: 1 / (x - x), "failed"), (lambda x: 1 / (((x * 3 + 1) - 1) / 3 - x), "exception")])
+def test_signs_of_infinities(function, outcome):
+    """Those of rounding errors may differ, those of exact zeros may not."""
+
+    def compiler(graph, _):
+        def run(*arguments):
+            first, *others = graph(*arguments)
+            return [torch.where(first.isinf(), -first, first), *others]
+
+        return run
+
+    case = operator_database.Case("0", function, [torch.tensor([3.0, 5.0, 0.1, 0.7, 1.3, 2.5])])
+    assert case.function(*case.leaves).isinf().any()
+    (verdict,) = operator_comparison.judge([case], False, False, compiler)
+    assert verdict.outcome == outcome and "inf" in verdict.reason
+
+
 def test_copies_keep_lazy_bits():
     x = torch.randn(3, dtype=torch.complex64)
     conjugated, imaginary = checker.copied([x.conj(), x.conj().imag])
