@@ -59,6 +59,7 @@ private:
   static bool isElementOf(StringRef element, StringRef list);
 
   FailureOr<AtenOp> emit(SmallVectorImpl<CallResult> &results);
+  bool isApart(const View &one, const View &other) const;
   LogicalResult writeBack(AtenOp op, ArrayRef<CallResult> results);
   LogicalResult defineBases();
 
@@ -373,20 +374,42 @@ FailureOr<AtenOp> GraphImporter::AutoFunctionalized::emit(SmallVectorImpl<CallRe
   return op;
 }
 
+/// Whether two views share no element, as far as is known.
+bool GraphImporter::AutoFunctionalized::isApart(const View &one, const View &other) const {
+  if (one.base != other.base) {
+    return true;
+  }
+  auto endOf = [](const View &view) {
+    if (view.kind == View::Kind::Slice) {
+      return view.end;
+    }
+    SizeExpr end = view.start + 1;
+    for (auto [size, stride] : llvm::zip_equal(view.sizes, view.strides)) {
+      end = end + (size - 1) * stride;
+    }
+    return end;
+  };
+  const SizeFacts &facts = importer.program.facts;
+  return one.kind == other.kind && one.kind != View::Kind::Whole && one.dim == other.dim &&
+         (facts.provablyNonNegative(other.start - endOf(one)) ||
+          facts.provablyNonNegative(one.start - endOf(other)));
+}
+
 /// Writes the mutated operands back into their bases.
 LogicalResult GraphImporter::AutoFunctionalized::writeBack(AtenOp op,
                                                            ArrayRef<CallResult> results) {
-  SmallVector<unsigned> writers(bases.size());
-  for (auto &[view, value] : passed) {
-    ++writers[view.base];
+  for (auto [number, entry] : llvm::enumerate(passed)) {
+    for (auto &[other, value] : ArrayRef(passed).take_front(number)) {
+      if (!isApart(entry.first, other)) {
+        return fail(ErrorKind::Unsupported,
+                    "two mutated arguments may share memory, which a plan cannot express; pass "
+                    "tensors that lie apart");
+      }
+    }
   }
   size_t first = results.size() - passed.size();
   for (auto [i, entry] : llvm::enumerate(passed)) {
     auto &[view, value] = entry;
-    if (view.kind == View::Kind::Whole && writers[view.base] > 1) {
-      return fail(ErrorKind::Unsupported,
-                  "two mutated arguments are the same tensor, which a plan cannot express");
-    }
     const CallResult &result = results[first + i];
     ImportedValue after{op.getResult(first + i), result.dtype,  result.layout,
                         result.storage,          result.device, {}};

@@ -37,6 +37,23 @@ def views_outside(gm):
     return gm
 
 
+def require_apart(node):
+    """Raises Inexpressible if an operator that writes to views of one tensor (`auto_functionalized_v2`) may write an element through two of them.
+    A plan writes each view's new value into the tensor on its own."""
+    for several in _views_by_base(node):
+        if any(not one.is_apart(other) for number, one in enumerate(several) for other in several[:number]):
+            raise Inexpressible("it writes to views that may overlap")
+
+
+def _views_by_base(node):
+    views = [[] for _ in node.kwargs["_all_bases"]]
+    for place in _places(node.kwargs):
+        if node.kwargs[place + _INDEX] is not None:
+            views[node.kwargs[place + _INDEX]].append(place)
+    # What nothing else writes to may be any view.
+    return [[_View(node, place) for place in several] if len(several) > 1 else [] for several in views]
+
+
 def results_of(gm):
     """What a graph returns, as fake values."""
     (output,) = gm.graph.find_nodes(op="output")

@@ -5,6 +5,7 @@ import pytest
 import torch
 from exported import Function, compiled
 from test_kernels import compilations
+from torch._dynamo.utils import counters
 
 from benchmarks import measure
 
@@ -25,6 +26,12 @@ def swap_(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
 @swap_.register_fake
 def _(x, y):
     return torch.empty_like(x)
+
+
+@torch.library.custom_op("frit_test::add_to_all_", mutates_args=("xs",))
+def add_to_all_(xs: list[torch.Tensor]) -> None:
+    for x in xs:
+        x.add_(1)
 
 
 def own_value(x):
@@ -106,6 +113,45 @@ FUNCTIONS = [
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_custom_operators_that_mutate(function):
     checker.check(function, torch.randn(5, 3))
+
+
+APART = {"halves": lambda y: [y[:2], y[2:]], "rows": lambda y: [y[0], y[2], y[1]], "tensors": lambda y: [y, y * 2]}
+OVERLAPPING = {"one": lambda y: [y, y], "rows that meet": lambda y: [y[:3], y[2:]], "columns": lambda y: [y.t(), y[0]]}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", [*APART, *OVERLAPPING])
+def test_operators_that_mutate_several_views(name, dynamic):
+    """Those that may overlap are written by a Python step."""
+
+    def function(x):
+        y = x + 1
+        add_to_all_((APART | OVERLAPPING)[name](y))
+        return y, y.exp()
+
+    counters.clear()
+    compiled = torch.compile(function, backend="frit", dynamic=dynamic)
+    for rows in (4, 6) if dynamic else (4,):
+        x = torch.randn(rows, 5)
+        for one, other in zip(compiled(x), function(x), strict=True):
+            torch.testing.assert_close(one, other)
+    assert counters["frit"]["callbacks"] == (name in OVERLAPPING)
+
+
+def test_overlapping_views_of_exported_programs():
+    for name, views in (APART | OVERLAPPING).items():
+
+        def function(x, views=views):
+            y = x + 1
+            add_to_all_(views(y))
+            return y
+
+        if name in APART:
+            call, _ = compiled(Function(function), [torch.ones(4, 5)], decompose=True)
+            assert torch.equal(call(torch.ones(4, 5))[0], function(torch.ones(4, 5)))
+        else:
+            with pytest.raises(Exception, match="two mutated arguments may share memory"):
+                compiled(Function(function), [torch.ones(4, 5)], decompose=True)
 
 
 @pytest.mark.parametrize("function, kernels", [(own_value, 2), (argument_behind_a_clone, 1), (argument, 1), (twice, 1)])

@@ -18,8 +18,15 @@ import sys
 SAMPLES = 3
 #: The prefix of the names of checks from `edge_programs`.
 EDGES = "edges: "
-PHASES = ("inference", "training", "dynamic")
-TYPES = {"inference": ("float32", "int64", "bool", "bfloat16", "uint8"), "training": ("float32",), "dynamic": ("float32",)}
+PHASES = ("inference", "training", "dynamic", "exported")
+TYPES = {
+    "inference": ("float32", "int64", "bool", "bfloat16", "uint8"),
+    "training": ("float32",),
+    "dynamic": ("float32",),
+    "exported": ("float32", "int64", "bool"),
+}
+#: The database's samples for an exported program, which keeps the composite operators that `torch.compile` decomposes.
+DATABASE = {"exported": "inference"}
 
 
 def checks():
@@ -39,7 +46,7 @@ def edge_tables():
 def _types(name, phase):
     import operator_database as database
 
-    return [dtype for dtype in TYPES[phase] if dtype in database.types(name, phase)]
+    return [dtype for dtype in TYPES[phase] if dtype in database.types(name, DATABASE.get(phase, phase))]
 
 
 def cases(name, phase):
@@ -50,9 +57,10 @@ def cases(name, phase):
 
         function, leaves, _ = edge_programs.case(name.removeprefix(EDGES))
         return [database.Case(name, function, leaves)]
+    phase, types = DATABASE.get(phase, phase), _types(name, phase)
     training = database.PHASES[phase][0]
     found = []
-    for dtype in _types(name, phase):
+    for dtype in types:
         plain = [case for case in database.cases(name, dtype, phase, 0, SAMPLES) if case.label.endswith("plain, as it is")]
         found += plain
         if not training:
@@ -115,8 +123,10 @@ def verdict(name, phase):
 
     from frit import backend
 
-    training, dynamic, _ = database.PHASES[phase]
+    training, dynamic, _ = database.PHASES[DATABASE.get(phase, phase)]
     places = set()
+    if phase == "exported":
+        return _exported_verdict(name, places), places
 
     def seen(name, stage, captured, report, executable):
         # Zero if the rule refused its operator because of the mistake: then ATen's call is right.
@@ -151,6 +161,35 @@ def verdict(name, phase):
         backend._OBSERVERS.remove(seen)
         torch.compiler.reset()
     return "", places
+
+
+def _exported_verdict(name, places):
+    """The same for each case as an exported program, which is not decomposed. What torch does not export is no case."""
+    import exported
+    import operator_comparison as comparison
+    import torch
+
+    for case in cases(name, "exported"):
+        wanted = comparison.eager_outcome(case, False)
+        if wanted.error is not None or not torch.equal(torch.get_rng_state(), comparison._state_of_seed()):
+            continue
+        try:
+            torch.export.export(exported.Function(case.function), tuple(comparison._copied(case.leaves)))
+        except Exception:
+            continue
+        try:
+            leaves = comparison._copied(case.leaves)
+            call, report = exported.compiled(exported.Function(case.function), leaves, mutant=os.environ.get("FRIT_MUTANT", ""))
+            places.update(place for place, count in (report.get("mutants") or {}).items() if count)
+            inputs = comparison._copied(case.leaves)
+            with torch.no_grad():
+                actual = comparison.Outcome(inputs, list(call(*inputs)))
+        except Exception as error:
+            return f"error: {comparison.short(error)}"
+        if len(actual.leaves) == len(wanted.leaves):
+            if wrong := [what for what in comparison.differences(actual, wanted, case, False) if what]:
+                return f"{case.label}: {wrong[0]}"
+    return ""
 
 
 def _apart(actual, expected):
