@@ -87,12 +87,7 @@ void Compilation::countCalls(ModuleOp form) {
     }
     std::string name =
         (call.getOpName() + (call.getReason() ? " (" + *call.getReason() + ")" : "")).str();
-    auto known = llvm::find_if(result.calls, [&](const auto &one) { return one.first == name; });
-    if (known == result.calls.end()) {
-      result.calls.emplace_back(std::move(name), 1);
-    } else {
-      ++known->second;
-    }
+    result.addCalls(name, 1);
   });
 }
 

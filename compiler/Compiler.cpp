@@ -57,6 +57,16 @@ CompileResult compileArchive(const std::string &path, const CompileOptions &opti
 
 void forgetKernels() { mlir::frit::forgetKernels(); }
 
+void CompileResult::addCalls(const std::string &name, unsigned count) {
+  for (auto &[known, times] : calls) {
+    if (known == name) {
+      times += count;
+      return;
+    }
+  }
+  calls.emplace_back(name, count);
+}
+
 std::string CompileResult::callsText() const {
   std::string text;
   for (const auto &[name, count] : calls) {

@@ -165,6 +165,8 @@ struct CompileResult {
   /// libtorch.
   std::vector<std::pair<std::string, unsigned>> calls;
 
+  void addCalls(const std::string &name, unsigned count);
+
   /// What the user should know though nothing failed: its kind, and a sentence.
   std::vector<std::pair<std::string, std::string>> notes;
 

@@ -147,7 +147,9 @@ bool Subgraphs::compile(
     result.kernelsCompiled += one.result.kernelsCompiled;
     result.kernelsReused += one.result.kernelsReused;
     result.kernelsForgotten += one.result.kernelsForgotten;
-    llvm::append_range(result.calls, one.result.calls);
+    for (const auto &[name, count] : one.result.calls) {
+      result.addCalls(name, count);
+    }
   }
   return true;
 }

@@ -205,6 +205,17 @@ def test_a_feature_is_recorded_and_looked_for(archives, tmp_path):
     torch.testing.assert_close(frit.load(with_digest(artifact, tmp_path / "patched.frit"))(x), Scaled(2.0)(x))
 
 
+class Chooses(nn.Module):
+    def forward(self, x):
+        return torch.cond(x.sum() > 0, lambda x: x @ x, lambda x: x @ x.t(), (x,)) @ x
+
+
+def test_operators_of_branches_are_counted_together(tmp_path):
+    torch.export.save(torch.export.export(Chooses(), (torch.randn(4, 4),)), tmp_path / "m.pt2")
+    note = run(tmp_path / "m.pt2", "-o", tmp_path / "m.frit").stderr
+    assert note.count("aten.mm.default") == 1 and " 3 times" in note
+
+
 def with_digest(artifact, path):
     """Writes an artifact with a valid digest (docs/Artifact.md)."""
     body = int.from_bytes(artifact[16:24], "little")
