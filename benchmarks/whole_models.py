@@ -187,6 +187,8 @@ CONTENDERS = {
     "frit-file": _file,
     "batch-invariant": _compiled("frit", numerics="batch-invariant"),
     "inductor": _compiled("inductor"),
+    "inductor-freezing": _compiled("inductor", freezing=True),
+    "inductor-autotune": _compiled("inductor", freezing=True, max_autotune=True),
     "openvino": _openvino,
     "onnxruntime": _onnxruntime,
 }

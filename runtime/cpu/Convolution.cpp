@@ -1,6 +1,7 @@
 #include "runtime/cpu/ConvolutionKernels.h"
 
 #include "runtime/artifact/HostFeatures.h"
+#include "runtime/cpu/Pieces.h"
 #include "runtime/cpu/ProductKernels.h"
 
 #include <algorithm>
@@ -76,17 +77,6 @@ namespace {
 constexpr int64_t kPieceOperations = 640000, kPieceFloats = 20000;
 /// Fewer units are not enough for the threads of a machine.
 constexpr int64_t kFewUnits = 16;
-
-/// Runs a body of units [begin, end) in pieces of at least `grain` units, and at least one.
-template <typename Body>
-void inPieces(ParallelFor parallelFor, int64_t units, int64_t grain, const Body &body) {
-  parallelFor(
-      units, std::max<int64_t>(grain, 1),
-      [](void *argument, int64_t begin, int64_t end) {
-        (*static_cast<const Body *>(argument))(begin, end);
-      },
-      const_cast<Body *>(&body));
-}
 
 /// Copies the inputs of each pixel beside each other, in the order of the offsets.
 struct Gather {

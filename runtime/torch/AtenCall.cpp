@@ -317,6 +317,7 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
   FRIT_RETURN_IF_ERROR(attention.status());
   call.attention = *attention;
   call.convolution = *convolution;
+  call.order = orderOf(source);
   uint32_t weight = call.product       ? call.product->right
                     : call.convolution ? call.convolution->weight
                                        : kNoRegister;
@@ -426,6 +427,9 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     arguments.emplace_back(); // the second result has no reader
   } else if (std::optional<at::Tensor> own = runOwnConvolution(plan, state)) {
     arguments.emplace_back(std::move(*own));
+  } else if (std::optional<std::pair<at::Tensor, at::Tensor>> both = runOwnOrder(plan, state)) {
+    arguments.emplace_back(std::move(both->first));
+    arguments.emplace_back(std::move(both->second));
   } else {
     arguments = stack;
     for (const Dynamic &argument : dynamic) {

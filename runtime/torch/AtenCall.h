@@ -7,6 +7,7 @@
 
 #include "runtime/cpu/AttentionCall.h"
 #include "runtime/cpu/ConvolutionCall.h"
+#include "runtime/cpu/OrderCall.h"
 #include "runtime/cpu/ProductCall.h"
 #include "runtime/plan/PlanExecutor.h"
 
@@ -30,7 +31,7 @@ public:
         dynamic(std::move(other.dynamic)), written(std::move(other.written)),
         resultsAlias(std::move(other.resultsAlias)), asksLayout(other.asksLayout),
         product(other.product), attention(other.attention), convolution(other.convolution),
-        packed(std::move(other.packed)) {}
+        order(other.order), packed(std::move(other.packed)) {}
 
   /// A result differs from the one that the graph was traced with.
   struct Disagreement : std::runtime_error {
@@ -55,6 +56,8 @@ public:
   mutable std::atomic<uint64_t> ownAttention{0};
   /// The same for convolutions (AtenConvolution.cpp).
   mutable std::atomic<uint64_t> ownConvolutions{0};
+  /// The same for topk and sort (AtenOrder.cpp).
+  mutable std::atomic<uint64_t> ownOrders{0};
 
   /// The memory of a packed weight, in bytes.
   uint64_t packedBytes() const { return packed ? static_cast<uint64_t>(packed->bytes()) : 0; }
@@ -75,6 +78,8 @@ private:
   std::optional<at::Tensor> runOwnProduct(const DecodedPlan &plan, RunState &state) const;
   std::optional<at::Tensor> runOwnAttention(const DecodedPlan &plan, RunState &state) const;
   std::optional<at::Tensor> runOwnConvolution(const DecodedPlan &plan, RunState &state) const;
+  std::optional<std::pair<at::Tensor, at::Tensor>> runOwnOrder(const DecodedPlan &plan,
+                                                               RunState &state) const;
   void padConvolution(std::vector<c10::IValue> &arguments) const;
   at::Tensor finishConvolution(at::Tensor result, RunState &state) const;
 
@@ -93,6 +98,8 @@ private:
   std::optional<AttentionCall> attention;
   /// Then the handle is that of aten::convolution.
   std::optional<ConvolutionCall> convolution;
+  std::optional<OrderCall> order;
+  mutable std::atomic<int32_t> ordersPaused{0};
   /// The packed weight of the product or convolution, if the plan's file owns the weight and nobody
   /// can write to it.
   std::shared_ptr<PackedWeight> packed;

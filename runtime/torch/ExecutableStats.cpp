@@ -153,6 +153,7 @@ private:
       fields["packed_bytes"] += call.packedBytes();
       fields["own_attention"] += call.ownAttention.load();
       fields["own_convolutions"] += call.ownConvolutions.load();
+      fields["own_orders"] += call.ownOrders.load();
       if (uint64_t copies = call.strideCopies.load()) {
         restridedByName[name] += copies;
       }

@@ -7,7 +7,7 @@ from ..cache.summary import entries_of
 from ..errors import FritError
 from ..inspect import stages
 from ..logs import log
-from .counts import COUNTED, GRAPHS
+from .counts import COUNTED, GRAPHS, OWN
 
 
 class Collected:
@@ -40,7 +40,7 @@ class Collected:
         for graph, executable in zip(self.graphs, self._executables):
             stats = json.loads(executable.stats()) if hasattr(executable, "stats") else {"calls": 0}
             graph["runs"] = stats["calls"]
-            for name in ("peak_bytes", "temporary_bytes", "overlap_copies", "own_products", "own_attention", "own_convolutions", *GRAPHS, *COUNTED):
+            for name in ("peak_bytes", "temporary_bytes", "overlap_copies", *OWN, *GRAPHS, *COUNTED):
                 graph[name] = stats.get(name, 0)
             for name in ("not_captured", "graphs_of_one_size", "variants", "stride_copies"):
                 graph[name] = stats.get(name, {})

@@ -21,7 +21,9 @@ COUNTED = (
 )
 #: The counters of CUDA graphs.
 GRAPHS = ("graph_captures", "graph_replays", "graph_updates", "graph_evictions", "graph_kept_bytes")
-_SUMMED = ("calls", "kernel_launches", "aten_calls", "own_products", "own_attention", "own_convolutions", "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
+#: Calls that the runtime's own kernels computed instead of ATen's.
+OWN = ("own_products", "own_attention", "own_convolutions", "own_orders")
+_SUMMED = ("calls", "kernel_launches", "aten_calls", *OWN, "bucket_hits", "bucket_misses", *GRAPHS, *COUNTED)
 
 
 def counts():

@@ -131,6 +131,8 @@ class Explanation:
                 lines.append(f"  attention in frit's own kernel {_count(graph['own_attention'], 'time')}, in {_count(graph['runs'], 'call')}")
             if graph.get("own_convolutions"):
                 lines.append(f"  {graph['own_convolutions']} convolutions in frit's own kernel, in {_count(graph['runs'], 'call')}")
+            if graph.get("own_orders"):
+                lines.append(f"  {graph['own_orders']} sorts and topks in frit's own kernel, in {_count(graph['runs'], 'call')}")
             if graph.get("overlap_copies"):
                 lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
             for op, count in graph.get("stride_copies", {}).items():
