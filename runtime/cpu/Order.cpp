@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
+#include <mutex>
 #include <vector>
 
 namespace frit {
@@ -137,17 +137,20 @@ bool isOrderFaster(int64_t length, int64_t count) {
   return length >= 64 && length <= INT32_MAX && count * 32 > length;
 }
 
-bool orderRows(const OrderedRows &rows, ParallelFor parallelFor) {
-  std::atomic<bool> isOrdered = true;
+std::vector<int64_t> orderRows(const OrderedRows &rows, ParallelFor parallelFor) {
+  std::vector<int64_t> left;
+  std::mutex mutex;
   inPieces(parallelFor, rows.rows, kPieceElements / rows.length, [&](int64_t begin, int64_t end) {
     RowSorter sorter(rows);
-    for (int64_t row = begin; row < end && isOrdered.load(std::memory_order_relaxed); ++row) {
+    for (int64_t row = begin; row < end; ++row) {
       if (!sorter.order(row)) {
-        isOrdered.store(false, std::memory_order_relaxed);
+        std::lock_guard lock(mutex);
+        left.push_back(row);
       }
     }
   });
-  return isOrdered.load();
+  std::sort(left.begin(), left.end());
+  return left;
 }
 
 } // namespace frit

@@ -3,13 +3,14 @@
 // sorted by radix together with their places, so equal numbers stay in their order.
 //
 // The order in which ATen's topk, and its sort unless it is stable, return equal numbers is that of
-// its algorithm. So the kernel gives up where any of those that it would return are equal.
+// its algorithm. So rows in which any of those that they would return are equal are left to it.
 
 #pragma once
 
 #include "runtime/cpu/Product.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace frit {
 
@@ -32,8 +33,8 @@ struct OrderedRows {
 /// Whether the kernel is faster than ATen's, which finds few elements of long rows with a heap.
 bool isOrderFaster(int64_t length, int64_t count);
 
-/// Finds the first `count` elements of each sorted row. Returns false, with arbitrary results, if
-/// equal elements need not be in order and a row has some among its first `count + 1`.
-bool orderRows(const OrderedRows &rows, ParallelFor parallelFor);
+/// Finds the first `count` elements of each sorted row. Returns the rows that it leaves out, in
+/// order: if equal elements need not be in order, those with some among the first `count + 1`.
+std::vector<int64_t> orderRows(const OrderedRows &rows, ParallelFor parallelFor);
 
 } // namespace frit

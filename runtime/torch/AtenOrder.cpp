@@ -8,11 +8,31 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/arange.h>
+#include <ATen/ops/equal.h>
+#include <ATen/ops/from_blob.h>
+#include <ATen/ops/remainder.h>
+#include <ATen/ops/sort.h>
+#include <ATen/ops/topk.h>
+
+#include <algorithm>
 
 namespace frit {
 
-/// After rows with equal numbers, so many calls of the same step go to ATen at once.
+/// If most rows have equal numbers, so many calls of the same step go to ATen at once.
 constexpr int32_t kPauseAfterTies = 16;
+
+/// Whether this torch's sort keeps equal numbers in order although it does not promise it.
+static bool isSortStable() {
+  static const bool isStable = [] {
+    at::Tensor numbers = at::arange(5000, at::kFloat).remainder(7);
+    auto placesOf = [&](bool stable) {
+      return std::get<1>(at::sort(numbers, std::optional<bool>(stable), 0, false));
+    };
+    return placesOf(false).equal(placesOf(true));
+  }();
+  return isStable;
+}
 
 /// Returns the values and their places; nullopt if ATen has to compute them.
 std::optional<std::pair<at::Tensor, at::Tensor>> AtenCall::runOwnOrder(const DecodedPlan &plan,
@@ -38,9 +58,20 @@ std::optional<std::pair<at::Tensor, at::Tensor>> AtenCall::runOwnOrder(const Dec
   at::Tensor places(at::detail::empty_cpu(sizes, c10::kLong));
   work->values = values.mutable_data_ptr<float>();
   work->places = places.mutable_data_ptr<int64_t>();
-  if (!orderRows(*work, parallelForOnTorchThreads)) {
+  work->isStable |= !order->isTopK && isSortStable();
+  std::vector<int64_t> left = orderRows(*work, parallelForOnTorchThreads);
+  if (static_cast<int64_t>(left.size()) * 2 > work->rows) {
     ordersPaused.store(kPauseAfterTies, std::memory_order_relaxed);
     return std::nullopt;
+  }
+  for (int64_t row : left) {
+    at::Tensor numbers = at::from_blob(const_cast<float *>(work->input + row * work->rowStride),
+                                       {work->length}, at::kFloat);
+    auto [first, where] = order->isTopK ? numbers.topk(work->count, 0, order->descending)
+                                        : numbers.sort(0, order->descending);
+    auto at = row * work->count;
+    std::copy_n(first.const_data_ptr<float>(), work->count, work->values + at);
+    std::copy_n(where.const_data_ptr<int64_t>(), work->count, work->places + at);
   }
   ownOrders.fetch_add(1, std::memory_order_relaxed);
   return std::pair(std::move(values), std::move(places));
