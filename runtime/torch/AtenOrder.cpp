@@ -8,10 +8,7 @@
 
 #include <ATen/EmptyTensor.h>
 #include <ATen/core/Tensor.h>
-#include <ATen/ops/arange.h>
-#include <ATen/ops/equal.h>
 #include <ATen/ops/from_blob.h>
-#include <ATen/ops/remainder.h>
 #include <ATen/ops/sort.h>
 #include <ATen/ops/topk.h>
 
@@ -21,18 +18,6 @@ namespace frit {
 
 /// If most rows have equal numbers, so many calls of the same step go to ATen at once.
 constexpr int32_t kPauseAfterTies = 16;
-
-/// Whether this torch's sort keeps equal numbers in order although it does not promise it.
-static bool isSortStable() {
-  static const bool isStable = [] {
-    at::Tensor numbers = at::arange(5000, at::kFloat).remainder(7);
-    auto placesOf = [&](bool stable) {
-      return std::get<1>(at::sort(numbers, std::optional<bool>(stable), 0, false));
-    };
-    return placesOf(false).equal(placesOf(true));
-  }();
-  return isStable;
-}
 
 /// Returns the values and their places; nullopt if ATen has to compute them.
 std::optional<std::pair<at::Tensor, at::Tensor>> AtenCall::runOwnOrder(const DecodedPlan &plan,
@@ -58,7 +43,6 @@ std::optional<std::pair<at::Tensor, at::Tensor>> AtenCall::runOwnOrder(const Dec
   at::Tensor places(at::detail::empty_cpu(sizes, c10::kLong));
   work->values = values.mutable_data_ptr<float>();
   work->places = places.mutable_data_ptr<int64_t>();
-  work->isStable |= !order->isTopK && isSortStable();
   std::vector<int64_t> left = orderRows(*work, parallelForOnTorchThreads);
   if (static_cast<int64_t>(left.size()) * 2 > work->rows) {
     ordersPaused.store(kPauseAfterTies, std::memory_order_relaxed);
