@@ -251,6 +251,7 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
       }
     }
   }
+  call.fresh = schema && !mayAliasOperands(op) && op.getOpName() != "aten._unsafe_view.default";
   call.assumes_no_writes = !schema && mutatedCount == 0 && !op.getGraphs();
   builder.step<format::AtenT>() = std::move(call);
   return success();

@@ -3,6 +3,7 @@
 
 #include "compiler/PlanReplay.h"
 
+#include "ir/AtenSharing.h"
 #include "ir/FritAttributes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -325,17 +326,8 @@ LogicalResult PlanReplay::checkArgument(AtenOp op, Attribute argument, const for
                                                                                  : wrong();
 }
 
-/// Operators that may copy although their schema returns a view.
-static bool mayCopy(StringRef name) {
-  StringRef plain = name.split('.').second.split('.').first;
-  return llvm::is_contained({"reshape", "reshape_as", "contiguous", "to", "flatten", "ravel",
-                             "type_as", "expand_as", "chunk", "resolve_conj", "resolve_neg",
-                             "lift_fresh"},
-                            plain);
-}
-
 /// The storages of operands that a result may be a view of, by the alias annotations of torch's
-/// schema; all of them if there is no schema and the graph does not say.
+/// schema and what they do not say; all of them if there is no schema and the graph does not say.
 SmallVector<int> PlanReplay::storagesBehind(AtenOp op, const AtenSchema *schema, OpResult result) {
   SmallVector<int> storages;
   auto add = [&](unsigned operand) {
@@ -356,8 +348,19 @@ SmallVector<int> PlanReplay::storagesBehind(AtenOp op, const AtenSchema *schema,
   if (schema->returns.empty()) {
     return storages;
   }
+  if (mayReturnOperands(op)) {
+    for (unsigned operand = 0; operand != op.getNumOperands(); ++operand) {
+      add(operand);
+    }
+    return storages;
+  }
   StringRef alias =
       schema->returns[std::min<size_t>(result.getResultNumber(), schema->returns.size() - 1)].alias;
+  Access access = getAccess(op);
+  if (alias.empty() && access.views && access.writes.empty()) {
+    add(*access.views);
+    return storages;
+  }
   for (auto [argument, given] : llvm::zip(schema->arguments, op.getArguments())) {
     if (alias.empty() || argument.alias != alias) {
       continue;
@@ -410,7 +413,14 @@ LogicalResult PlanReplay::defineResult(AtenOp op, const AtenSchema *schema, OpRe
     return fail(by, "a result has other sizes than the graph says");
   }
   SmallVector<int> behind = storagesBehind(op, schema, result);
-  bool isView = behind.size() == 1 && schema && !mayCopy(op.getOpName());
+  std::optional<unsigned> viewed = getAccess(op).views;
+  Sharing sharing = !schema || mayReturnOperands(op) ? Sharing::Unknown
+                    : viewed                         ? getSharing(op, *viewed)
+                                                     : Sharing::Always;
+  if (sharing == Sharing::Never) {
+    behind.clear();
+  }
+  bool isView = behind.size() == 1 && sharing == Sharing::Always;
   if (isView) {
     place.storage = behind.front();
     place.origin = memory.newOrigin();

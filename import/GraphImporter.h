@@ -155,12 +155,16 @@ private:
   Attribute addOperand(const ImportedValue &value, CallArguments &call);
   LogicalResult addResults(ArrayRef<Argument> outputs, SmallVectorImpl<CallResult> &results,
                            SmallVectorImpl<int64_t> &lists);
-  void setStorage(StringRef opName, const AtenSchema &schema, const CallArguments &call,
-                  ArrayRef<int64_t> lists, MutableArrayRef<CallResult> results);
   AtenOp emitCall(StringRef opName, CallArguments &call, ArrayRef<CallResult> results);
   LogicalResult defineResults(ArrayRef<CallResult> results, ValueRange values);
   bool isFinalStore(const Node &node);
   LogicalResult importStore(const Node &node);
+
+  // Storage (ImportStorage.cpp)
+  ArrayAttr storageClasses(ValueRange operands, ArrayRef<CallResult> results);
+  void shareOperand(AtenOp op, unsigned operand, bool isWritten, CallResult &result);
+  void setStorage(AtenOp op, const AtenSchema &schema, const CallArguments &call,
+                  ArrayRef<int64_t> lists, MutableArrayRef<CallResult> results);
 
   // Scalars (ImportScalars.cpp)
   LogicalResult requireQuotientAsWritten(const exported::Node &node);

@@ -503,7 +503,7 @@ ImportedValue GraphImporter::AutoFunctionalized::emitView(const View &view,
   result.dtype = base.dtype;
   result.layout = LayoutAttr::get(importer.context, strides, offset);
   result.storage =
-      base.storage.getKind() == StorageKind::Argument
+      base.storage && base.storage.getKind() == StorageKind::Argument
           ? StorageAttr::get(importer.context, StorageKind::ViewOfArgument, base.storage.getIndex())
           : base.storage;
   result.device = base.device;

@@ -1,7 +1,6 @@
 // Operator calls: arguments in schema order with defaults filled in, results with layouts and
 // storage, and the write-backs that end a torch.compile graph.
 #include "import/GraphImporter.h"
-#include "ir/Planted.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -350,86 +349,15 @@ LogicalResult GraphImporter::addResults(ArrayRef<Argument> outputs,
   return success();
 }
 
-/// The operand that an argument, or an item of its list, refers to; null if it is none.
-static OperandAttr operandAt(Attribute argument, std::optional<size_t> item) {
-  if (auto list = dyn_cast<ArrayAttr>(argument)) {
-    size_t at = item.value_or(0);
-    return at < list.size() ? dyn_cast<OperandAttr>(list[at]) : OperandAttr();
-  }
-  return dyn_cast<OperandAttr>(argument);
-}
-
-void GraphImporter::setStorage(StringRef opName, const AtenSchema &schema,
-                               const CallArguments &call, ArrayRef<int64_t> lists,
-                               MutableArrayRef<CallResult> results) {
-  if (isPlanted(Mistake::SharedClone) && opName == "aten.clone.default") {
-    results[0].storage = storageOf.lookup(call.operands[0]);
-  }
-  size_t next = 0;
-  for (auto [returned, length] : llvm::zip(schema.returns, lists)) {
-    size_t count = length < 0 ? 1 : length;
-    for (size_t i = 0; i < count; ++i) {
-      CallResult &result = results[next++];
-      if (returned.alias.empty() || !result.storage) {
-        continue;
-      }
-      for (auto [argument, given] : llvm::zip(schema.arguments, call.arguments)) {
-        if (argument.alias != returned.alias) {
-          continue;
-        }
-        // foreach_(a!) and the like: item i of the result is item i of the argument.
-        OperandAttr operand =
-            operandAt(given, argument.isList() && length >= 0 ? std::optional(i) : std::nullopt);
-        if (!operand) {
-          continue;
-        }
-        // `to(dtype)` and the like copy when they convert; only reinterpretation shares bytes.
-        bool converts =
-            call.dtypes[operand.getIndex()] != result.dtype && !opName.starts_with("aten.view");
-        if (StorageAttr known = storageOf.lookup(call.operands[operand.getIndex()]);
-            known && !converts) {
-          bool view = !returned.isWrite && known.getKind() == StorageKind::Argument;
-          result.storage =
-              view ? StorageAttr::get(context, StorageKind::ViewOfArgument, known.getIndex())
-                   : known;
-          // For autograd, the tensor that view(dtype) returns is not a view.
-          if (Value source = call.operands[operand.getIndex()]; opName != "aten.view.dtype") {
-            DTypeAttr base = baseOf.lookup(source),
-                      own = cast<DTypeAttr>(call.dtypes[operand.getIndex()]);
-            base = base ? base : own;
-            result.base = base == result.dtype ? DTypeAttr() : base;
-          }
-        }
-      }
-    }
-  }
-}
-
 AtenOp GraphImporter::emitCall(StringRef opName, CallArguments &call,
                                ArrayRef<CallResult> results) {
   SmallVector<Type> types;
-  SmallVector<Attribute> dtypes, layouts, storage, devices;
+  SmallVector<Attribute> dtypes, layouts, devices;
   bool otherDevice = false;
-  // Classes of new storage are numbered within the call, so that equal calls are equal. A result in
-  // the storage of an operand has none.
-  auto storageClass = [&](size_t number) -> Attribute {
-    StorageAttr own = results[number].storage;
-    if (own && own.getKind() == StorageKind::Fresh) {
-      if (llvm::any_of(call.operands,
-                       [&](Value operand) { return storageOf.lookup(operand) == own; })) {
-        return builder.getUnitAttr();
-      }
-      auto first =
-          llvm::find_if(results, [&](const CallResult &result) { return result.storage == own; });
-      return StorageAttr::get(context, StorageKind::Fresh, first - results.begin());
-    }
-    return own ? Attribute(own) : builder.getUnitAttr();
-  };
   for (const CallResult &result : results) {
     types.push_back(result.type);
     dtypes.push_back(result.dtype);
     layouts.push_back(result.layout ? Attribute(result.layout) : builder.getUnitAttr());
-    storage.push_back(storageClass(&result - results.begin()));
     devices.push_back(result.device ? Attribute(result.device) : builder.getUnitAttr());
     otherDevice |= result.device && result.device != mainDevice;
   }
@@ -439,7 +367,7 @@ AtenOp GraphImporter::emitCall(StringRef opName, CallArguments &call,
                            known ? ArrayAttr() : builder.getArrayAttr(call.names),
                            builder.getArrayAttr(call.dtypes), builder.getArrayAttr(dtypes),
                            builder.getArrayAttr(call.layouts), builder.getArrayAttr(layouts),
-                           builder.getArrayAttr(storage), /*reason=*/StringAttr());
+                           storageClasses(call.operands, results), /*reason=*/StringAttr());
   if (otherDevice) {
     op.setDevicesAttr(builder.getArrayAttr(devices));
   }
@@ -534,9 +462,11 @@ LogicalResult GraphImporter::importOperator(const Node &node, StringRef opName) 
                     "a result is a list where the operator returns a single value, or the reverse");
       }
     }
-    setStorage(opName, *schema, call, lists, results);
   }
   AtenOp op = emitCall(opName, call, results);
+  if (schema) {
+    setStorage(op, *schema, call, lists, results);
+  }
   if (llvm::any_of(lists, [](int64_t length) { return length >= 0; })) {
     op.setResultLists(lists);
   }

@@ -418,8 +418,11 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     kResultDeviceAttr.add(attrs, (*value)->device);
     kResultDtypeAttr.add(attrs, (*value)->dtype);
     kResultLayoutAttr.add(attrs, (*value)->layout);
-    kResultStorageAttr.add(attrs, (*value)->storage);
-    if ((*value)->base && (*value)->storage.getKind() == StorageKind::Fresh) {
+    StorageAttr storage = (*value)->storage;
+    if (storage) {
+      kResultStorageAttr.add(attrs, storage);
+    }
+    if ((*value)->base && storage && storage.getKind() == StorageKind::Fresh) {
       kResultBaseDtypeAttr.add(attrs, (*value)->base);
     }
   } else if (output.kind == Kind::String) {

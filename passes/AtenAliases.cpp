@@ -1,6 +1,5 @@
 #include "passes/AtenAliases.h"
 
-#include "ir/AtenSchemas.h"
 #include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 #include "passes/Layouts.h"
@@ -8,86 +7,12 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Operators that may return their operand itself although their schema does not say so.
-static bool isHiddenView(StringRef name) {
-  return name == "aten.type_as.default" || name == "aten.dropout.default" ||
-         name == "aten.feature_dropout.default" || name == "aten.alpha_dropout.default";
-}
-
-Access mlir::frit::getAccess(AtenOp op) {
-  Access access;
-  if (isHiddenView(op.getOpName())) {
-    access.views = cast<OperandAttr>(op.getArguments()[0]).getIndex();
-    return access;
-  }
-  AtenEffects effects = AtenSchema::lookupEffects(op.getOpName());
-  if (!effects.mutates && !effects.view) {
-    return access;
-  }
-  std::optional<AtenSchema> schema = AtenSchema::lookup(op.getOpName());
-  if (!schema) {
-    return access;
-  }
-  for (auto [argument, attr] : llvm::zip(schema->arguments, op.getArguments())) {
-    if (auto list = dyn_cast<ArrayAttr>(attr); list && argument.isWrite) {
-      for (auto operand : list.getAsRange<OperandAttr>()) {
-        access.writes.push_back(operand.getIndex());
-      }
-      access.writesList = true;
-    }
-    auto operand = dyn_cast<OperandAttr>(attr);
-    if (!operand || argument.alias.empty()) {
-      continue;
-    }
-    if (argument.isWrite) {
-      access.writes.push_back(operand.getIndex());
-    } else if (effects.view) {
-      access.views = operand.getIndex();
-    }
-  }
-  return access;
-}
-
 Value mlir::frit::copiesStorageOf(AtenOp op) {
   StringRef name = op.getOpName();
   bool copies = name == "aten.copy.default" || name == "aten.slice_scatter.default" ||
                 name == "aten.select_scatter.default" || name == "aten.diagonal_scatter.default" ||
                 name == "aten.as_strided_scatter.default";
   return copies ? op.getOperand(0) : Value();
-}
-
-static bool isFalse(Attribute attr) {
-  auto flag = dyn_cast<BoolAttr>(attr);
-  return flag && !flag.getValue();
-}
-
-Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
-  StringRef name = op.getOpName();
-  ArrayRef<Attribute> arguments = op.getArguments().getValue();
-  bool sameDtype = op.getOperandDtypes()[viewed] == op.getResultDtypes()[0];
-  if (name.starts_with("aten.to.") || name == "aten.type_as.default") {
-    bool isPlain =
-        name == "aten.type_as.default" ||
-        (name == "aten.to.dtype" && isFalse(arguments[3]) && isa<UnitAttr>(arguments[4]));
-    return !sameDtype                        ? Sharing::Never
-           : isPlain && !op.getDevicesAttr() ? Sharing::Always
-                                             : Sharing::Unknown;
-  }
-  if (isHiddenView(name)) {
-    return isFalse(arguments[2]) ? Sharing::Always : Sharing::Never;
-  }
-  if (name == "aten.contiguous.default" || name == "aten.reshape.default" ||
-      name == "aten.flatten.using_ints" || name == "aten.ravel.default") {
-    auto format =
-        name == "aten.contiguous.default" ? dyn_cast<TorchEnumAttr>(arguments[1]) : TorchEnumAttr();
-    bool isPlain = !format || format.getText() == "contiguous_format";
-    std::optional<ArrayAttr> layouts = op.getOperandLayouts();
-    auto layout = layouts ? dyn_cast<LayoutAttr>((*layouts)[viewed]) : LayoutAttr();
-    auto type = cast<RankedTensorType>(op.getOperand(viewed).getType());
-    bool isContiguous = layout && layout.getStrides() == getContiguousLayout(type).getStrides();
-    return isPlain && isContiguous ? Sharing::Always : Sharing::Unknown;
-  }
-  return Sharing::Always;
 }
 
 bool mlir::frit::isLazyView(AtenOp op) {

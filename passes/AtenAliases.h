@@ -1,31 +1,13 @@
 #pragma once
 
-#include "ir/FritOps.h"
+#include "ir/AtenSharing.h"
 
 #include "mlir/IR/Builders.h"
 
 #include <optional>
 
-/// The effects of an operator call on the memory of its operands, from the alias annotations of its
-/// schema and from the trace.
+/// The places of tensors in memory, from the trace.
 namespace mlir::frit {
-
-struct Access {
-  SmallVector<unsigned> writes;  // operand numbers
-  bool writesList = false;       // from a tensor list, as of `_foreach_add_`
-  std::optional<unsigned> views; // the operand whose storage the results share
-};
-
-/// Which operands the call writes, and which one its results are views of. Nothing for operators
-/// without a schema.
-Access getAccess(AtenOp op);
-
-/// Whether the results share the storage of what they are views of.
-enum class Sharing { Always, Never, Unknown };
-
-/// Whether the result is a view of operand `viewed` or a copy of it: some operators decide this by
-/// layout and dtype.
-Sharing getSharing(AtenOp op, unsigned viewed);
 
 /// Whether the operator sets or clears a lazy conjugate or negative bit, which the memory of its
 /// result does not show.

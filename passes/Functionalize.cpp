@@ -102,7 +102,11 @@ static StringRef getInverse(StringRef view) {
               "aten.ravel.default", "aten.contiguous.default", "aten.to.dtype",
               "aten.type_as.default"},
              "aten.view.default")
-      .Cases({"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default"},
+      .Cases({"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default",
+              "aten.feature_alpha_dropout.default"},
+             "aten.view.default")
+      .Cases({"aten.sum_to_size.default", "aten.conj_physical.default", "aten.atleast_1d.default",
+              "aten.atleast_2d.default", "aten.atleast_3d.default"},
              "aten.view.default")
       .Default("");
 }
@@ -137,6 +141,14 @@ public:
       if (aten && updatesStatistics(aten)) {
         mean = resolve(argument(aten, kRunningMean));
         variance = resolve(argument(aten, kRunningVariance));
+      }
+      if (aten && mayReturnOperands(aten)) {
+        for (Value operand : op.getOperands()) {
+          opaque.push_back({aten, rootOf(resolve(operand))});
+        }
+        for (Value result : op.getResults()) {
+          opaque.push_back({aten, result});
+        }
       }
       if (access.views && getSharing(aten, *access.views) != Sharing::Never) {
         Value parent = resolve(op.getOperand(*access.views));
@@ -203,8 +215,10 @@ private:
       return cached ? cached : value;
     }
     View view = it->second;
+    // First, because it may make a view itself.
+    Value parent = read(view.parent);
     auto again = cast<AtenOp>(builder.clone(*view.op));
-    again->setOperand(view.operand, read(view.parent));
+    again->setOperand(view.operand, parent);
     Value result = again->getResult(cast<OpResult>(value).getResultNumber());
     retaken[value] = {version, result};
     return result;
@@ -313,18 +327,70 @@ private:
       }
     }
     for (auto &[value, view] : views) {
-      if (getSharing(view.op, view.operand) == Sharing::Unknown &&
+      if ((getSharing(view.op, view.operand) == Sharing::Unknown || mayLieBeside(view)) &&
           rootOf(value) == rootOf(target) && !value.use_empty()) {
-        InFlightDiagnostic diagnostic = op.emitError("'")
-                                        << op.getOpName() << "' writes to storage that '"
-                                        << view.op.getOpName()
-                                        << "' may share or copy; export the program with "
-                                           "run_decompositions()";
-        diagnostic.attachNote(view.op.getLoc()) << "the possible copy is here";
-        return diagnostic;
+        return mayShare(op, view.op);
+      }
+    }
+    for (auto &[call, root] : opaque) {
+      if (root == rootOf(target)) {
+        return mayShare(op, call);
       }
     }
     return success();
+  }
+
+  /// Whether an `as_strided` may have elements of the storage that its operand has not, or one
+  /// element twice, so that no value of the operand holds what is written through it.
+  static bool mayLieBeside(const View &view) {
+    AtenOp op = view.op;
+    if (op.getOpName() != "aten.as_strided.default") {
+      return false;
+    }
+    auto layoutIn = [](std::optional<ArrayAttr> layouts, unsigned number) {
+      return layouts ? dyn_cast<LayoutAttr>((*layouts)[number]) : LayoutAttr();
+    };
+    LayoutAttr from = layoutIn(op.getOperandLayouts(), view.operand),
+               to = layoutIn(op.getResultLayouts(), 0);
+    auto source = cast<RankedTensorType>(op.getOperand(view.operand).getType());
+    if (!from || !to || !isDense(from, source)) {
+      return true;
+    }
+    SizeExpr elements = SizeExpr::constant(op.getContext(), 1);
+    for (SizeExpr size : getSizes(source)) {
+      elements = elements * size;
+    }
+    auto start = (SizeExpr(to.getOffset()) - SizeExpr(from.getOffset())).getConstant();
+    SmallVector<std::pair<int64_t, int64_t>> dims; // strides and sizes
+    for (auto [size, stride] :
+         llvm::zip(getSizes(cast<RankedTensorType>(op.getResult(0).getType())), to.getStrides())) {
+      if (!size.getConstant() || !SizeExpr(stride).getConstant()) {
+        return true;
+      }
+      if (!size.isConstant(1)) {
+        dims.emplace_back(*SizeExpr(stride).getConstant(), *size.getConstant());
+      }
+    }
+    llvm::sort(dims);
+    int64_t extent = 1;
+    for (auto [stride, size] : dims) {
+      if (stride < extent) {
+        return true;
+      }
+      extent += (size - 1) * stride;
+    }
+    return !start || !elements.getConstant() || *start < 0 ||
+           *start + extent > *elements.getConstant();
+  }
+
+  static LogicalResult mayShare(AtenOp write, AtenOp call) {
+    InFlightDiagnostic diagnostic = write.emitError("'")
+                                    << write.getOpName() << "' writes to storage that '"
+                                    << call.getOpName()
+                                    << "' may share or copy; export the program with "
+                                       "run_decompositions()";
+    diagnostic.attachNote(call.getLoc()) << "the possible copy is here";
+    return diagnostic;
   }
 
   AtenOp makeCall(Location loc, StringRef name, ValueRange operands, ArrayAttr arguments,
@@ -478,6 +544,8 @@ private:
   DenseMap<Value, unsigned> versions;
   DenseMap<Value, std::pair<unsigned, Value>> retaken;
   llvm::SetVector<BlockArgument> mutated;
+  /// Calls that may return their operands, each with the root of an operand or with a result.
+  SmallVector<std::pair<AtenOp, Value>> opaque;
   DenseSet<Value> stored;
   SmallVector<AtenOp> dead;
 };

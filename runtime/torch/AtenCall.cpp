@@ -458,11 +458,30 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
       impl->bump_version();
     }
   }
+  auto isOperand = [&](const at::Tensor &result) {
+    auto shares = [&](const format::Value &value) {
+      return value.kind() == ValueKind::Tensor && result.has_storage() &&
+             implOf(state.tensors[value.reg()].handle)->has_storage() &&
+             result.unsafeGetTensorImpl()->storage().is_alias_of(
+                 implOf(state.tensors[value.reg()].handle)->storage());
+    };
+    return std::any_of(dynamic.begin(), dynamic.end(), [&](const Dynamic &argument) {
+      const auto *items = argument.value->items();
+      return shares(*argument.value) ||
+             (items && std::any_of(items->begin(), items->end(),
+                                   [&](const format::Value *item) { return shares(*item); }));
+    });
+  };
   uint32_t results = source->results() ? source->results()->size() : 0;
   auto store = [&](const format::Value &value, IValue &&result, bool aliases) {
     switch (value.kind()) {
     case ValueKind::Tensor:
       if (result.isTensor()) {
+        if (source->fresh() && !aliases && result.toTensor().defined() &&
+            isOperand(result.toTensor())) {
+          strideCopies.fetch_add(1, std::memory_order_relaxed);
+          result = result.toTensor().clone();
+        }
         setSlot(state.tensors[value.reg()], fit(std::move(result).toTensor(), value, aliases, plan,
                                                 state, name(), strideCopies));
       }

@@ -48,7 +48,8 @@ public:
   const std::string &overload() const { return handle.operator_name().overload_name; }
 
   mutable std::atomic<uint64_t> count{0};
-  /// Results that were copied because their strides differed from the trace.
+  /// Results that were copied because their strides differed from the trace, or because they lay
+  /// in the memory of an operand.
   mutable std::atomic<uint64_t> strideCopies{0};
   /// Calls that the runtime's own kernel computed (AtenProduct.cpp).
   mutable std::atomic<uint64_t> ownProducts{0};

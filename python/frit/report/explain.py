@@ -136,7 +136,7 @@ class Explanation:
             if graph.get("overlap_copies"):
                 lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
             for op, count in graph.get("stride_copies", {}).items():
-                lines.append(f"  {count} results of {op} copied: their strides were not those the graph was traced with")
+                lines.append(f"  {count} results of {op} copied: their strides or their memory were not those the graph was traced with")
             for kernel in graph["kernels"]:
                 moves = f" ({', '.join(_costs(kernel))})" if kernel.get("bytes") else ""
                 place = f" of {kernel['graph']}" if "graph" in kernel else ""

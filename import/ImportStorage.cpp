@@ -1,0 +1,98 @@
+// The storages in which results of operators lie: new ones, or those of operands.
+#include "import/GraphImporter.h"
+#include "ir/AtenSharing.h"
+#include "ir/Planted.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+using namespace mlir::frit::exported;
+
+/// Classes of new storage are numbered within the call, so that equal calls are equal. A result in
+/// the storage of an operand has none.
+ArrayAttr GraphImporter::storageClasses(ValueRange operands, ArrayRef<CallResult> results) {
+  SmallVector<Attribute> classes;
+  for (const CallResult &result : results) {
+    StorageAttr own = result.storage;
+    if (!own || (own.getKind() == StorageKind::Fresh && llvm::any_of(operands, [&](Value operand) {
+                   return storageOf.lookup(operand) == own;
+                 }))) {
+      classes.push_back(builder.getUnitAttr());
+    } else if (own.getKind() == StorageKind::Fresh) {
+      auto first =
+          llvm::find_if(results, [&](const CallResult &result) { return result.storage == own; });
+      classes.push_back(StorageAttr::get(context, StorageKind::Fresh, first - results.begin()));
+    } else {
+      classes.push_back(own);
+    }
+  }
+  return builder.getArrayAttr(classes);
+}
+
+/// The operand that an argument, or an item of its list, refers to; null if it is none.
+static OperandAttr operandAt(Attribute argument, std::optional<size_t> item) {
+  if (auto list = dyn_cast<ArrayAttr>(argument)) {
+    size_t at = item.value_or(0);
+    return at < list.size() ? dyn_cast<OperandAttr>(list[at]) : OperandAttr();
+  }
+  return dyn_cast<OperandAttr>(argument);
+}
+
+/// The result lies in the storage of an operand, as far as that is known.
+void GraphImporter::shareOperand(AtenOp op, unsigned operand, bool isWritten, CallResult &result) {
+  Value source = op.getOperand(operand);
+  auto own = cast<DTypeAttr>(op.getOperandDtypes()[operand]);
+  StorageAttr known = storageOf.lookup(source);
+  if (!known) {
+    result.storage = {};
+    return;
+  }
+  bool isView = !isWritten && known.getKind() == StorageKind::Argument;
+  result.storage =
+      isView ? StorageAttr::get(context, StorageKind::ViewOfArgument, known.getIndex()) : known;
+  // For autograd, the tensor that view(dtype) returns is not a view.
+  if (op.getOpName() != "aten.view.dtype") {
+    DTypeAttr base = baseOf.lookup(source);
+    base = base ? base : own;
+    result.base = base == result.dtype ? DTypeAttr() : base;
+  }
+}
+
+void GraphImporter::setStorage(AtenOp op, const AtenSchema &schema, const CallArguments &call,
+                               ArrayRef<int64_t> lists, MutableArrayRef<CallResult> results) {
+  Access access = getAccess(op);
+  if (isPlanted(Mistake::SharedClone) && op.getOpName() == "aten.clone.default") {
+    results[0].storage = storageOf.lookup(call.operands[0]);
+  }
+  size_t next = 0;
+  for (auto [returned, length] : llvm::zip(schema.returns, lists)) {
+    size_t count = length < 0 ? 1 : length;
+    for (size_t i = 0; i < count; ++i) {
+      CallResult &result = results[next++];
+      if (!result.storage) {
+        continue;
+      }
+      if (mayReturnOperands(op)) {
+        result.storage = {};
+        continue;
+      }
+      bool isHidden = returned.alias.empty() && access.views && access.writes.empty();
+      for (auto [argument, given] : llvm::zip(schema.arguments, call.arguments)) {
+        // foreach_(a!) and the like: item i of the result is item i of the argument.
+        OperandAttr operand =
+            operandAt(given, argument.isList() && length >= 0 ? std::optional(i) : std::nullopt);
+        bool isShared = isHidden ? operand && operand.getIndex() == *access.views
+                                 : !returned.alias.empty() && argument.alias == returned.alias;
+        if (!operand || !isShared) {
+          continue;
+        }
+        Sharing sharing = returned.isWrite ? Sharing::Always : getSharing(op, operand.getIndex());
+        if (sharing == Sharing::Unknown) {
+          result.storage = {};
+        } else if (sharing == Sharing::Always) {
+          shareOperand(op, operand.getIndex(), returned.isWrite, result);
+        }
+      }
+    }
+  }
+  op.setResultStorageAttr(storageClasses(call.operands, results));
+}
