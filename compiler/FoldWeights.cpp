@@ -82,9 +82,9 @@ public:
         wanted.push_back(op.getResult(0));
       }
     }
-    for (Value value : wanted) {
-      replace(value);
-    }
+    // All of them before any use changes: one may be computed from another.
+    llvm::for_each(wanted, [&](Value value) { valuesOf(value); });
+    llvm::for_each(wanted, [&](Value value) { replace(value); });
     for (Operation &op : llvm::make_early_inc_range(llvm::reverse(graph.getBody().front()))) {
       if (op.use_empty() && op.getNumResults() == 1 && known.count(op.getResult(0))) {
         op.erase();
@@ -253,7 +253,7 @@ private:
 
   /// Makes a weight of a value.
   void replace(Value value) {
-    const std::vector<float> &values = valuesOf(value);
+    const std::vector<float> &values = known[value].values;
     std::string_view bytes(reinterpret_cast<const char *>(values.data()),
                            values.size() * sizeof(float));
     // No attribute of a module has such a name.

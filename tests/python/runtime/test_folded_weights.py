@@ -85,6 +85,26 @@ def test_arithmetic(tmp_path):
     assert model.report()["folded_weights"] == 2
 
 
+class Chained(nn.Module):
+    """Values that are computed from each other, all of which the rest of the program reads."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("w", torch.arange(12.0).view(3, 4))
+
+    def forward(self, x):
+        first = self.w * 2
+        second = first.T.flip(0).T + 1
+        return x + first, x * second, x - second / (first + 3)
+
+
+def test_values_that_others_need(tmp_path):
+    module, x = Chained(), torch.randn(3, 4)
+    model = load(tmp_path, module, (x,))
+    torch.testing.assert_close(tuple(model(x)), module(x))
+    assert model.report()["folded_weights"] == 3
+
+
 class Special(nn.Module):
     def __init__(self, numbers):
         super().__init__()
