@@ -134,6 +134,7 @@ private:
   /// them from there.
   void bindDerivedSymbols();
   StorageAttr freshStorage();
+  FailureOr<ImportedValue> copyTo(const ImportedValue &to, const ImportedValue &from);
 
   // Signature (Importer.cpp)
   LogicalResult addInput(const Argument &input, const InputSpec *spec,
@@ -200,6 +201,9 @@ private:
   std::string place;
   /// By mutated input, the output that holds its new value.
   llvm::DenseMap<unsigned, unsigned> writtenBy;
+  /// What the outputs write: the value and the argument; by name, the value as it is written.
+  SmallVector<std::pair<Value, Value>> stores;
+  llvm::StringMap<ImportedValue> written;
   size_t currentIndex = 0;
   unsigned freshCount = 0;
   StringAttr mainDevice;

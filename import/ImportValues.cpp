@@ -457,3 +457,33 @@ void GraphImporter::bindDerivedSymbols() {
 StorageAttr GraphImporter::freshStorage() {
   return StorageAttr::get(context, StorageKind::Fresh, freshCount++);
 }
+
+/// The value that `to.copy_(from)` writes: torch drops the casts and the expansions of a copy_
+/// whose result is what the program leaves in an input.
+FailureOr<ImportedValue> GraphImporter::copyTo(const ImportedValue &to, const ImportedValue &from) {
+  if (from.value.getType() == to.value.getType() && from.dtype == to.dtype &&
+      from.device == to.device) {
+    return from;
+  }
+  SmallVector<SizeExpr> wide = getSizes(cast<RankedTensorType>(to.value.getType())),
+                        narrow = getSizes(cast<RankedTensorType>(from.value.getType()));
+  if (narrow.size() > wide.size() ||
+      !llvm::all_of(llvm::zip(llvm::reverse(narrow), llvm::reverse(wide)), [](auto pair) {
+        return std::get<0>(pair) == std::get<1>(pair) || std::get<0>(pair).isConstant(1);
+      })) {
+    return failure();
+  }
+  CallArguments call;
+  for (const ImportedValue *operand : {&to, &from}) {
+    call.arguments.push_back(addOperand(*operand, call));
+  }
+  call.arguments.push_back(builder.getBoolAttr(false));
+  CallResult result;
+  result.type = to.value.getType();
+  result.dtype = to.dtype;
+  result.layout = to.layout;
+  result.device = to.device;
+  result.storage = freshStorage();
+  Value copy = emitCall("aten.copy.default", call, result).getResult(0);
+  return ImportedValue{copy, result.dtype, result.layout, result.storage, result.device, {}};
+}

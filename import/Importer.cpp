@@ -410,6 +410,10 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     if (failed(value)) {
       return failure();
     }
+    // A value that the program also leaves in an input is returned as it is there.
+    if (auto left = written.find(output.text); left != written.end()) {
+      value = &left->second;
+    }
     // The caller can tell one tensor that is returned twice from two equal tensors.
     if (auto [first, isNew] = returned.try_emplace(output.text, results.size()); !isNew) {
       kResultSameAsAttr.add(attrs, builder.getI64IntegerAttr(first->second));
@@ -458,15 +462,22 @@ LogicalResult GraphImporter::addStore(const OutputSpec &spec, unsigned number) {
     return fail(ErrorKind::Semantic,
                 "it mutates '" + spec.target + "', and so does output " + Twine(first->second));
   }
-  Value target = block->getArgument(*position);
-  if ((*value)->value == target) {
+  auto target = values.find(program.program.inputSpecs[*position].value.text);
+  if (target == values.end() || !target->second.isTensor() || !(*value)->isTensor()) {
+    return fail(ErrorKind::Semantic,
+                "it mutates '" + spec.target + "', which is no tensor or gets none");
+  }
+  const ImportedValue &to = target->second;
+  if ((*value)->value == to.value) {
     return success();
   }
-  if ((*value)->value.getType() != target.getType()) {
-    return fail(ErrorKind::Semantic,
-                "the value written to '" + spec.target + "' has another type than it");
+  FailureOr<ImportedValue> copied = copyTo(to, **value);
+  if (failed(copied)) {
+    return fail(ErrorKind::Semantic, "the value written to '" + spec.target +
+                                         "' has sizes that cannot be expanded to its own");
   }
-  StoreOp::create(builder, builder.getUnknownLoc(), (*value)->value, target);
+  stores.emplace_back(copied->value, to.value);
+  written.insert_or_assign(spec.value.text, *copied);
   return success();
 }
 
@@ -491,6 +502,10 @@ LogicalResult GraphImporter::addOutputs(GraphOp op) {
     if (failed(mutation ? addStore(*spec, i) : addResult(output, results, attributes))) {
       return failure();
     }
+  }
+  // The values of all of them are read before the first write.
+  for (auto [value, target] : stores) {
+    StoreOp::create(builder, builder.getUnknownLoc(), value, target);
   }
   ReturnOp::create(builder, builder.getUnknownLoc(), results);
   SmallVector<Type> resultTypes(ValueRange(results).getTypes());

@@ -267,6 +267,43 @@ def test_a_returned_view_of_what_is_written_shares_its_memory(function, view):
         assert results[0].untyped_storage().data_ptr() == base.untyped_storage().data_ptr()
 
 
+def copied(m, x):
+    """Writes values of other dtypes and fewer elements than the buffers have, and returns one of the buffers."""
+    m.short.copy_(x * 1.7)
+    m.whole.copy_(x * -1.7)
+    m.octet.copy_((x * 90).to(torch.int8))
+    m.n.copy_(x.sum())
+    m.b.copy_(x[0])
+    m.flags.fill_(x[1])
+    return x * m.n, m.short
+
+
+def copied_to_the_argument(m, x):
+    m.rows[:] = 2
+    m.b.copy_(x[:1])
+    x.copy_(m.n)
+    return m.rows * 1
+
+
+@pytest.mark.parametrize("function", [copied, copied_to_the_argument])
+def test_a_decomposed_write_converts_and_expands_its_value(function):
+    """torch leaves that out of the program: `ep.module()` writes each value by a `copy_`."""
+    module = Held(function)
+    for name, value in {"short": torch.zeros(6).half(), "whole": torch.zeros(6).int(), "octet": torch.zeros(6).byte(),
+                        "flags": torch.zeros(2, 6).bool(), "rows": torch.ones(6, 2).T}.items():  # fmt: skip
+        module.register_buffer(name, value)
+    theirs = copy.deepcopy(module)
+    call, _ = compiled(module, [torch.ones(6)], decompose=True)
+    held = dict(module.named_buffers())
+    for step in (0.4, 1.0):
+        x = torch.arange(6.0) * step
+        mine, other = x.clone(), x.clone()
+        results, expected = call(mine), theirs(other)
+        for result, wanted in zip(results, pytree.tree_leaves(expected), strict=True):
+            torch.testing.assert_close(result, wanted, rtol=0, atol=0)
+        assert torch.equal(mine, other) and all(torch.equal(held[name], value) for name, value in theirs.named_buffers())
+
+
 @pytest.mark.parametrize("of", [lambda b: b[1:], lambda b: b.view(2, 3), lambda b: b])
 def test_buffers_that_share_memory_are_not_written(tmp_path, of):
     module = Held(lambda m, x: (m.b.add_(1), x + m.v.sum())[1])

@@ -504,9 +504,28 @@ TEST_F(Malformed, M25_OutputsThatMutate) {
   expectFine(replaced(spec, mutation("y", "x")));
   expectReplaced(ErrorKind::Semantic, "output 0: it mutates 'z', which is not an input", spec,
                  mutation("y", "z"));
-  expectReplaced(ErrorKind::Semantic, "output 0", spec, mutation("y", "n"));
+  expectReplaced(ErrorKind::Semantic, "output 0: it mutates 'n', which is no tensor", spec,
+                 mutation("y", "n"));
   expectReplaced(ErrorKind::Semantic, "output 0: it is 'y' in the graph and 'x' in the signature",
                  spec, mutation("x", "x"));
+  // Values are expanded as by copy_.
+  auto withSizes = [&](StringRef sizes, StringRef strides) {
+    std::string text = replaced(spec, mutation("y", "x"));
+    size_t at = text.find("\"sizes\":", text.find("\"y\":{\"dtype\""));
+    text.replace(at, text.find(",\"requires_grad\"", at) - at, ("\"sizes\":" + sizes).str());
+    at = text.find("\"strides\":", at);
+    return text.replace(at, text.find(",\"storage_offset\"", at) - at,
+                        ("\"strides\":" + strides).str());
+  };
+  expectFine(withSizes("[{\"as_int\":4}]", "[{\"as_int\":1}]"));
+  expectFine(withSizes("[]", "[]"));
+  for (StringRef sizes : {"[{\"as_int\":2}]", "[{\"as_int\":7},{\"as_int\":4}]"}) {
+    StringRef strides =
+        sizes.contains('7') ? "[{\"as_int\":4},{\"as_int\":1}]" : "[{\"as_int\":1}]";
+    expect(ErrorKind::Semantic,
+           "output 0: the value written to 'x' has sizes that cannot be expanded",
+           withSizes(sizes, strides));
+  }
   // The input itself is a result too, and is returned with its value after the write.
   auto both = [&](StringRef second, StringRef name) {
     std::string text = replaced(spec, mutation("y", "x"));
