@@ -405,6 +405,30 @@ private:
     return cast<AtenOp>(builder.create(state));
   }
 
+  /// A value that stands for the memory of a tensor from now on: it lies alike, so views do too.
+  /// That of an argument is stored in it.
+  Value placedLike(Value value, Value tensor, Attribute dtype) {
+    LayoutAttr layout;
+    if (auto op = tensor.getDefiningOp<AtenOp>(); op && op.getResultLayoutsAttr()) {
+      layout =
+          dyn_cast<LayoutAttr>(op.getResultLayoutsAttr()[cast<OpResult>(tensor).getResultNumber()]);
+    }
+    auto made = value.getDefiningOp<AtenOp>();
+    if (!layout || !made || made->getNumResults() != 1 || made.getResultLayoutsAttr()) {
+      return value;
+    }
+    if (getAccess(made).views) {
+      auto itself = OperandAttr::get(builder.getContext(), 0);
+      made = makeCall(made.getLoc(), "aten.clone.default", value,
+                      builder.getArrayAttr({itself, builder.getUnitAttr()}),
+                      builder.getArrayAttr({dtype}), value.getType(), dtype);
+    }
+    made.setResultLayoutsAttr(builder.getArrayAttr({layout}));
+    auto fresh = StorageAttr::get(builder.getContext(), StorageKind::Fresh, 0);
+    made.setResultStorageAttr(builder.getArrayAttr({fresh}));
+    return made.getResult(0);
+  }
+
   /// Makes `value` the present value of the tensor, and updates the root it is a view of.
   void setValue(Value tensor, Value value, Attribute dtype) {
     for (auto it = views.find(tensor); it != views.end(); it = views.find(tensor)) {
@@ -413,7 +437,7 @@ private:
           putBack(it->second.op, cast<OpResult>(tensor).getResultNumber(), parent, value, dtype);
       tensor = parent;
     }
-    present[tensor] = value;
+    present[tensor] = placedLike(value, tensor, dtype);
     ++versions[tensor];
     if (auto argument = dyn_cast<BlockArgument>(tensor)) {
       mutated.insert(argument);
