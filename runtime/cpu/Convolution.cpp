@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <memory>
 #include <new>
 #include <utility>
@@ -169,7 +170,7 @@ bool areFinite(const float *from, int64_t count) {
 bool anyNaN(const float *from, int64_t count) {
   uint32_t found = 0;
   for (int64_t at = 0; at < count; ++at) {
-    found |= from[at] != from[at];
+    found |= std::isnan(from[at]);
   }
   return found != 0;
 }
