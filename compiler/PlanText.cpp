@@ -30,7 +30,7 @@ public:
     section("symbols", plan.symbols, [&](const SymbolT &symbol) {
       out << symbol.name << " = " << integer(symbol.reg) << ", from input " << symbol.input;
       if (symbol.dim >= 0) {
-        out << " dim " << symbol.dim;
+        out << (symbol.stride ? " stride " : " dim ") << symbol.dim;
       }
       out << ", " << symbol.min << " to " << symbol.max << ", hint " << symbol.hint;
     });

@@ -60,8 +60,14 @@ LogicalResult PlanWriter::bindSymbols() {
     bool found = false;
     // Read from a size that is the symbol itself or, failing that, from one that determines it: an
     // export with `2 * Dim("n")` may have nothing else. Numbers are tried before dimensions.
-    for (auto [derived, dims] :
-         {std::pair(false, false), {false, true}, {true, false}, {true, true}}) {
+    // Strides are last: those of dimensions with one element mean nothing.
+    enum Place { Number, Dim, Stride };
+    for (auto [derived, place] : {std::pair(false, Number),
+                                  {false, Dim},
+                                  {true, Number},
+                                  {true, Dim},
+                                  {false, Stride},
+                                  {true, Stride}}) {
       auto look = [&](SizeExpr size, int number, int dim) {
         auto read = found || (!derived && size != wanted) ? std::nullopt
                                                           : splitDerived(size, symbol.getName());
@@ -69,6 +75,7 @@ LogicalResult PlanWriter::bindSymbols() {
           found = true;
           bound->input = number;
           bound->dim = dim;
+          bound->stride = place == Stride;
           std::tie(bound->scale, bound->offset) = *read;
         }
       };
@@ -76,11 +83,16 @@ LogicalResult PlanWriter::bindSymbols() {
         int number = inputNumbers[argument.getArgNumber()];
         auto size = kArgumentSizeAttr.get(graph, argument.getArgNumber());
         auto type = dyn_cast<RankedTensorType>(argument.getType());
-        if (number >= 0 && !dims && size) {
+        if (number >= 0 && place == Number && size) {
           look(size, number, -1);
-        } else if (number >= 0 && dims && type) {
+        } else if (number >= 0 && place == Dim && type) {
           for (auto [dim, size] : llvm::enumerate(getSizes(type))) {
             look(size, number, dim);
+          }
+        } else if (number >= 0 && place == Stride && type) {
+          LayoutAttr layout = getArgumentLayout(graph, argument.getArgNumber());
+          for (auto [dim, stride] : llvm::enumerate(layout.getStrides())) {
+            look(stride, number, dim);
           }
         }
       }

@@ -130,8 +130,8 @@ private:
   LogicalResult bindOffset(LayoutAttr layout, DTypeAttr dtype, Value value);
   LogicalResult bindOffsetsOfArguments();
   bool isBound(SizeExpr size);
-  /// Symbols that arguments have only inside `c * s + d` (export's derived dims): the plan reads
-  /// them from there.
+  /// Symbols that arguments have only inside `c * s + d` (export's derived dims) or as a stride (of
+  /// a slice of a wider tensor): the plan reads them from there.
   void bindDerivedSymbols();
   StorageAttr freshStorage();
   FailureOr<ImportedValue> copyTo(const ImportedValue &to, const ImportedValue &from);

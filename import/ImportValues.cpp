@@ -450,6 +450,7 @@ void GraphImporter::bindDerivedSymbols() {
       bindFrom(value->second.size);
     } else if (value->second.isTensor()) {
       llvm::for_each(getSizes(cast<RankedTensorType>(value->second.value.getType())), bindFrom);
+      llvm::for_each(value->second.layout.getStrides(), bindFrom);
     }
   }
 }

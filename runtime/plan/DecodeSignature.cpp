@@ -71,7 +71,7 @@ Status SignatureSection::decodeSymbols() {
       return wrong("it is bound by an input that is not there");
     }
     const Input &input = *source.inputs()->Get(symbol.input());
-    bool fits = symbol.dim() < 0 ? input.kind() == InputKind::Int
+    bool fits = symbol.dim() < 0 ? input.kind() == InputKind::Int && !symbol.stride()
                                  : input.kind() == InputKind::Tensor &&
                                        symbol.dim() < plan.tensors[input.reg()].rank;
     if (!fits) {

@@ -35,10 +35,7 @@ void PlanExecutor::warnAboutMiss(const BucketSpec &bucket, int64_t size) {
   }
   for (const SymbolSpec &symbol : symbolSpecs) {
     if (symbol.reg == bucket.symbol) {
-      std::string what = symbol.dim < 0
-                             ? "its value "
-                             : "its size along dimension " + std::to_string(symbol.dim) + " ";
-      host.warn(badInput(symbol.input, what + "is " + std::to_string(size) +
+      host.warn(badInput(symbol.input, symbol.what() + " is " + std::to_string(size) +
                                            ", above the largest bucket " +
                                            std::to_string(bucket.sizes.back()) +
                                            "; the generic kernels run it, this and later times")
@@ -59,7 +56,7 @@ std::optional<int64_t> PlanExecutor::sizeOf(const SymbolSpec &symbol,
     return std::nullopt;
   }
   TensorView view = host.viewOf(input.handle);
-  return symbol.dim < view.rank ? symbol.solve(view.sizes[symbol.dim]) : std::nullopt;
+  return symbol.dim < view.rank ? symbol.solve(symbol.in(view)) : std::nullopt;
 }
 
 std::optional<uint64_t> PlanExecutor::bucketKey(std::span<const InputValue> inputs) const {
@@ -103,7 +100,7 @@ bool PlanExecutor::roundedSizes(std::span<const InputValue> inputs,
     auto bucket = std::find_if(bucketSpecs.begin(), bucketSpecs.end(),
                                [&](const BucketSpec &one) { return one.source == number; });
     if (bucket == bucketSpecs.end()) {
-      sizes.push_back(onRamp(*size));
+      sizes.push_back(symbolSpecs[number].stride ? *size : onRamp(*size));
       continue;
     }
     auto entry = std::lower_bound(bucket->sizes.begin(), bucket->sizes.end(), *size);

@@ -42,7 +42,8 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
   if (source.symbols()) {
     for (const format::Symbol *symbol : *source.symbols()) {
       symbolSpecs.push_back({symbol, symbol->reg(), symbol->input(), symbol->dim(), symbol->min(),
-                             symbol->max(), symbol->divisor(), symbol->scale(), symbol->offset()});
+                             symbol->max(), symbol->divisor(), symbol->scale(), symbol->offset(),
+                             symbol->stride()});
     }
   }
   if (source.buckets()) {

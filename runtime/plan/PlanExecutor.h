@@ -167,7 +167,18 @@ private:
     uint32_t reg, input;
     int32_t dim;
     int64_t min, max, divisor, scale, offset;
+    bool stride;
 
+    /// The number of a tensor from which the symbol is read.
+    int64_t in(const TensorView &view) const {
+      return stride ? view.strides[dim] : view.sizes[dim];
+    }
+    /// "its value", "its size along dimension 1".
+    std::string what() const {
+      return dim < 0 ? "its value"
+                     : (stride ? "its stride along dimension " : "its size along dimension ") +
+                           std::to_string(dim);
+    }
     /// The symbol's value if the size of the argument is `size`; nullopt if there is none.
     std::optional<int64_t> solve(int64_t size) const {
       int64_t scaled;

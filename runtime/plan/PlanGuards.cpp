@@ -16,7 +16,9 @@ std::string PlanExecutor::inputName(size_t number) const {
 
 std::string PlanExecutor::placeOf(const SymbolSpec &symbol) const {
   return inputName(symbol.input) +
-         (symbol.dim < 0 ? "" : ", dimension " + std::to_string(symbol.dim));
+         (symbol.dim < 0
+              ? ""
+              : (symbol.stride ? ", stride " : ", dimension ") + std::to_string(symbol.dim));
 }
 
 std::string PlanExecutor::symbolOf(uint32_t reg) const {
@@ -48,9 +50,8 @@ Status PlanExecutor::brokenGuard(const format::Guard &guard, const RunState &sta
     std::string name = symbol.source->name() ? symbol.source->name()->str() : "the size";
     std::string value = std::to_string(state.ints[symbol.reg]);
     if (at == 0) {
-      std::string where =
-          symbol.dim < 0 ? "its value" : "its size along dimension " + std::to_string(symbol.dim);
-      message += ", " + inputName(symbol.input) + ": " + where + " (" + name + ") is " + value;
+      message +=
+          ", " + inputName(symbol.input) + ": " + symbol.what() + " (" + name + ") is " + value;
     } else {
       message += (at == 1 ? " with " : ", ") + name + " = " + value + " (" + placeOf(symbol) + ")";
     }

@@ -172,20 +172,17 @@ Status PlanExecutor::bindSymbols(RunState &state, std::span<const InputValue> in
                                  bool &changed) {
   for (const SymbolSpec &symbol : symbolSpecs) {
     int64_t size =
-        symbol.dim < 0 ? inputs[symbol.input].integer : state.views[symbol.input].sizes[symbol.dim];
+        symbol.dim < 0 ? inputs[symbol.input].integer : symbol.in(state.views[symbol.input]);
     std::optional<int64_t> value = symbol.solve(size);
     bool outside = value && (*value < symbol.min || *value > symbol.max);
     if (!value || outside || (symbol.divisor != 1 && *value % symbol.divisor != 0)) {
-      std::string where = symbol.dim < 0
-                              ? "its value "
-                              : "its size along dimension " + std::to_string(symbol.dim) + " ";
       std::string wanted = sizeText(*symbol.source),
                   name = symbol.source->name() ? symbol.source->name()->str() : wanted;
       if (wanted != name) {
         wanted += " with " + name;
       }
-      return badInput(symbol.input, where + "is " + std::to_string(size) + ", compiled for " +
-                                        wanted +
+      return badInput(symbol.input, symbol.what() + " is " + std::to_string(size) +
+                                        ", compiled for " + wanted +
                                         (symbol.divisor != 1 && !outside && value
                                              ? ", a multiple of " + std::to_string(symbol.divisor)
                                              : " between " + std::to_string(symbol.min) + " and " +
@@ -230,12 +227,15 @@ Status PlanExecutor::checkTensor(size_t number, const RunState &state) const {
 }
 
 /// Copies an argument to the strides and the offset that the graph was compiled for, if it has the
-/// right sizes.
+/// right sizes. A symbol that is read from a stride was read from those that it has.
 Status PlanExecutor::restride(RunState &state, size_t number) {
   const InputSpec &spec = inputSpecs[number];
   TensorView &view = state.views[number];
   TensorShape shape = shapeOf(state, spec.reg);
-  if (!std::equal(shape.sizes.begin(), shape.sizes.end(), view.sizes)) {
+  if (!std::equal(shape.sizes.begin(), shape.sizes.end(), view.sizes) ||
+      std::any_of(symbolSpecs.begin(), symbolSpecs.end(), [&](const SymbolSpec &symbol) {
+        return symbol.stride && symbol.input == number;
+      })) {
     return Status::ok();
   }
   shape.offset = spec.offset == kNoRegister ? 0 : state.ints[spec.offset];

@@ -54,7 +54,8 @@ public:
                                                                          : "?",
                                 symbol->min(), symbol->max()};
         signature.symbols.push_back({textOf(symbol->name()), symbol->min(), symbol->max()});
-        if (symbol->dim() >= 0 && (symbol->scale() != 1 || symbol->offset() != 0)) {
+        if (symbol->dim() >= 0 && !symbol->stride() &&
+            (symbol->scale() != 1 || symbol->offset() != 0)) {
           auto scaled = [&](int64_t value) {
             int64_t product, sum;
             bool huge = __builtin_mul_overflow(value, symbol->scale(), &product) ||

@@ -48,10 +48,10 @@ class _Amounts:
 
 
 def names_in(plan):
-    """Name of a symbol -> the argument and dimension from which its value is read, `x[0]`, or the symbol's own name."""
+    """Name of a symbol -> from where its value is read, `x[0]` for a dimension of an argument, or the symbol's own name."""
     found = {}
     for symbol in plan["symbols"]:
-        name, plain = plan["inputs"][symbol["input"]]["name"], symbol["scale"] == 1 and symbol["offset"] == 0
+        name, plain = plan["inputs"][symbol["input"]]["name"], symbol["scale"] == 1 and symbol["offset"] == 0 and not symbol["stride"]
         found[symbol["name"]] = (f"{name}[{symbol['dim']}]" if symbol["dim"] >= 0 else name) if plain and name else symbol["name"]
     return found
 

@@ -112,13 +112,15 @@ def _inside(traffic, action, graphs):
 
 
 def _symbols(traffic, action, plan):
-    """Name -> value of the symbols of a graph, from the operands of the call; those that only data tells are absent."""
+    """Name -> value of the symbols of a graph, from the operands of the call; those that only data or strides tell are absent."""
     is_cond, is_scan = (action["name"].endswith(f"::{kind}") for kind in ("cond", "scan"))
     lists = [one["items"] for one in action["arguments"]]
     operands = lists[1] if is_cond else [one for each in lists for one in each]
     scanned = range(len(lists[0]), len(lists[0]) + len(lists[1])) if is_scan else ()
     found = {}
     for symbol in plan["symbols"]:
+        if symbol["stride"]:
+            continue
         operand = operands[symbol["input"]]
         if symbol["dim"] < 0:
             value = traffic.values.get(operand["reg"]) if operand["kind"] == "IntReg" else operand["integer"]

@@ -256,7 +256,8 @@ def _sizes(graph, anatomy):
         inputs = anatomy.plan["inputs"]
         rows = []
         for one in symbols:
-            where = inputs[one["input"]]["name"] + (f"[{one['dim']}]" if one["dim"] >= 0 else "")
+            at = f".stride({one['dim']})" if one["stride"] else f"[{one['dim']}]" if one["dim"] >= 0 else ""
+            where = inputs[one["input"]]["name"] + at
             high = "no limit" if one["max"] > 2**62 else one["max"]
             rows.append((element("code", one["name"]), where, f"{one['min']} to {high}", anatomy.traffic.values.get(one["reg"], "?")))
         parts += [element("h3", "Sizes that vary"), table(["size", "of", "range", "in this report"], rows)]

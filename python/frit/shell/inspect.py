@@ -52,7 +52,7 @@ def _plan(artifact, plan, symbols):
         "inputs": [_input(traffic, one) for one in plan["inputs"]],
         "outputs": [traffic.describe(one["reg"]) if one["kind"] == "Tensor" else one["kind"].lower() for one in plan["outputs"]],
         "symbols": [{**{key: one[key] for key in ("name", "min", "max", "hint", "divisor")}, "used": traffic.values[one["reg"]],
-                     "input": plan["inputs"][one["input"]]["name"], "dim": one["dim"]} for one in plan["symbols"]],
+                     "input": plan["inputs"][one["input"]]["name"], "dim": one["dim"], "stride": one["stride"]} for one in plan["symbols"]],
         "guards": [{"kind": one["kind"], "requirement": one["requirement"], "origin": one["origin"]} for one in plan["guards"]],
         "kernels": [{"name": one["name"], "operators": one["operators"], "variants": len(one["variants"]), "launches": launches[one["name"]],
                      "bytes": moved[one["name"]], "sources": [artifact["sources"][source] for source in one["sources"]]} for one in plan["kernels"]],
@@ -110,7 +110,7 @@ def _plan_lines(plan, steps):
     for number, one in enumerate(plan["outputs"]):
         yield f"  result {number}: {one}"
     for one in plan["symbols"]:
-        where = one["input"] + (f"[{one['dim']}]" if one["dim"] >= 0 else "")
+        where = one["input"] + (f".stride({one['dim']})" if one["stride"] else f"[{one['dim']}]" if one["dim"] >= 0 else "")
         high = "no limit" if one["max"] > 2**62 else one["max"]
         yield f"  size {one['name']} of {where}: {one['min']} to {high}, {one['used']} here"
     for one in plan["guards"]:

@@ -1,10 +1,12 @@
-"""Sizes that an export derives from others: `2 * Dim("n")` with no argument of n elements."""
+"""Symbols that no argument has as a size: `2 * Dim("n")` with no argument of n elements, and the strides of slices of wider tensors."""
 
 import pytest
 import torch
-from exported import compile_file
+from exported import Function, compile_file
 
 import frit
+
+AUTO = torch.export.Dim.AUTO
 
 
 class Pairs(torch.nn.Module):
@@ -55,3 +57,44 @@ def test_a_size_that_torch_divides(tmp_path):
     for rows in (4, 38, 128):
         x = torch.randn(rows)
         torch.testing.assert_close(model(x), Twice()(x))
+
+
+def placed(size, stride):
+    """A tensor whose memory has gaps, or is read in another order."""
+    return torch.arange(400.0).as_strided(size, stride)
+
+
+def written(x):
+    return x.mul_(2) + 1
+
+
+def branched(x):
+    return torch.cond(x.sum() > 9, lambda x: x * 2, lambda x: x - 1, (x,))
+
+
+# name -> (function, the size and the stride of the example, the dimensions of one size, others)
+STRIDES = {
+    "rows": (lambda x: x + 1, ((4, 3), (6, 1)), (1,), [((9, 3), (7, 1)), ((4, 3), (3, 1))]),
+    "all": (lambda x: x + 1, ((4, 3), (6, 1)), (), [((5, 6), (9, 1)), ((2, 3), (50, 1))]),
+    "elements": (lambda x: x.flip(0), ((12,), (2,)), (), [((9,), (3,)), ((5,), (1,))]),
+    "columns": (lambda x: x.sum(1), ((4, 3), (6, 2)), (), [((4, 5), (15, 3))]),
+    "as a number": (lambda x: x * x.stride(0), ((4, 3), (6, 1)), (), [((5, 4), (7, 1))]),
+    "written": (written, ((4, 3), (6, 1)), (), [((5, 4), (7, 1))]),
+    "branches": (branched, ((4, 3), (6, 1)), (), [((5, 4), (7, 1))]),
+}
+
+
+@pytest.mark.parametrize("function, example, fixed, others", STRIDES.values(), ids=STRIDES)
+def test_strides(tmp_path, function, example, fixed, others):
+    dims = {dim: AUTO for dim in range(len(example[0])) if dim not in fixed}
+    model = frit.load(compile_file(tmp_path, Function(function), [placed(*example)], dynamic_shapes=((dims,),)))
+    for place in (example, *others):
+        mine, theirs = placed(*place), placed(*place)
+        result, expected = model(mine), function(theirs)
+        assert torch.equal(result, expected) and result.stride() == expected.stride() and torch.equal(mine, theirs)
+
+
+def test_strides_of_another_order_are_not_copied_to_overlapping_ones(tmp_path):
+    model = frit.load(compile_file(tmp_path, Function(lambda x: x + 1), [placed((4, 3), (6, 1))], dynamic_shapes=(({0: AUTO, 1: AUTO},),)))
+    with pytest.raises(RuntimeError, match="its stride along dimension 1 is 4, compiled for 1"):
+        model(placed((4, 3), (1, 4)))

@@ -86,6 +86,9 @@ TEST(ArtifactConstraint, A29_ArgumentsAreThoseOfTheSignature) {
   auto every2nd = [](HostTensor &x) { x.strides = {2}; };
   refused(call(asItIs, every2nd), "its stride along dimension 0 is 2, compiled for 1");
   accepted(call(asItIs, every2nd, 1));
+  refused(call([](Small &s) { s.plan().symbols[0]->stride = true, s.plan().symbols[0]->max = 1; },
+               every2nd),
+          "input 0 ('x'): its stride along dimension 0 is 2, compiled for s0 between");
   accepted(call(
       [](Small &s) {
         s.plan().guards.clear(), s.plan().steps.pop_back(), s.plan().outputs.pop_back();

@@ -48,6 +48,12 @@ TEST(ArtifactConstraint, A16_WhatIsNamedExists) {
   expectRefused("kernel 5 is not there", [](Small &s) { s.step<format::LaunchT>(1).kernel = 5; });
   expectRefused("an input that is not there", [](Small &s) { s.plan().symbols[0]->input = 3; });
   expectRefused("no such size", [](Small &s) { s.plan().symbols[0]->dim = 1; });
+  expectRefused("no such size",
+                [](Small &s) { s.plan().symbols[0]->dim = 1, s.plan().symbols[0]->stride = true; });
+  expectRefused("no such size", [](Small &s) {
+    s.plan().inputs[0]->kind = format::InputKind::Int, s.plan().inputs[0]->reg = s.s0;
+    s.plan().symbols[0]->dim = -1, s.plan().symbols[0]->stride = true;
+  });
   expectRefused("scale 0", [](Small &s) { s.plan().symbols[0]->scale = 0; });
   expectRefused("source line 4 is not there", [](Small &s) { s.plan().kernels[0]->sources = {4}; });
   expectRefused("unknown kind",
