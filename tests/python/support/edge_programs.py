@@ -176,6 +176,99 @@ TRAINING = {
     "gradients of classes": (lambda x: F.nll_loss(x, torch.tensor([0, 2, 1]), ignore_index=1), [torch.arange(9.0).view(3, 3)]),
 }
 
+
+def nearly():
+    return torch.tensor([1.0, 1.0, 1.0, 0.0, 0.0, INF, INF, -INF, NAN, 5.0]), torch.tensor([1.0, 1.000001, 1.1, 1e-9, 0.25, INF, -INF, 3.0, NAN, NAN])
+
+
+def equal_rows():
+    """Rows of one number whose sum is rounded, so that only a corrected mean is the number: the variance is zero."""
+    return (torch.arange(1, 25) * 12345.67).view(4, 6, 1).expand(4, 6, 7).contiguous()
+
+
+def far_rows():
+    """Rows whose mean is large beside their deviation."""
+    return torch.tensor([[256.1, 257.3, 259.7, 256.2], [-256.1, -255.3, -253.7, -254.9], [2.0, -2.0, 1.0, -1.0]])
+
+
+def wide_rows():
+    """Rows whose squares overflow, or vanish, where the deviation does not; with zeros, so that also the product of a row's squares vanishes."""
+    return torch.tensor([[1e19, -1e19, 1e19, -1e19, 1e19, -1e19, 1e19, -1e19, 0.0], [3e17, 1e17, 0.0, 2e17] * 2 + [1e17], [1e-25, 3e-25, 0.0] * 3])
+
+
+def deviations(x):
+    return [x.std(1, correction=1), x.var(1, unbiased=True), x.var(1, unbiased=False), *torch.var_mean(x, 1, unbiased=True)]
+
+
+def few(x):
+    return [x.var(1, correction=n) for n in (0, 2, 3, 5)] + [x.std(1, correction=3), x.var((0, 1), unbiased=True)]
+
+
+def sums(x):
+    return [x.sum(), torch.all(x), torch.all(x, 0), torch.all(x, dim=(1,)), torch.all(x, dim=(0, 1)), torch.all(x, dim=(0,), keepdim=True)]
+
+
+#: What `torch.compile` decomposes, and an exported program keeps. Signs of zeros show in their reciprocals.
+EXPORTED = {
+    **{name: INFERENCE[name] for name in ("clamps", "activations", "moves", "classes", "negative classes", "classes that are not there", "norms")},
+    "sums of floats": (sums, [torch.tensor([[NAN, 1.0], [1.0, 2.0]])]),
+    "sums of integers": (sums, [torch.tensor([[3, 4], [0, 5]])]),
+    "sums of booleans": (sums, [booleans()]),
+    "squares": (lambda x, y, z: [x.square(), y.square(), z.square()], [floats(), integers(), booleans()]),
+    "steps": (lambda x: [torch.arange(0.5, 4.5) + x, torch.arange(4) * x, torch.arange(-2, 2) * x], [torch.tensor([1.0, 2.0, 3.0, 4.0])]),
+    "activations at their bounds": (
+        lambda x, slope: [F.hardshrink(x), F.softshrink(x), F.softplus(x, 1, 2.5), F.softplus(x, 2, 2.0), F.selu(x), F.celu(x), F.celu(x, 0.5), F.logsigmoid(x)]
+        + [F.prelu(x, slope), x.nan_to_num(), x.nan_to_num(1, 2, 3), x.clamp_min(0.5), F.mish(x)],
+        [floats(), torch.tensor([-0.5])],
+    ),
+    "activations with bounds that are infinite": (lambda x: [F.celu(x, INF), F.softplus(x, INF), F.hardshrink(x, INF)], [floats()]),
+    "signs of activations": (
+        lambda x: [1 / F.relu6(x), 1 / x.clamp_min(0.0), 1 / F.softshrink(x), 1 / F.celu(x, -1), 1 / F.selu(x), 1 / F.hardswish(x), 1 / F.hardsigmoid(x)],
+        [torch.tensor([0.0, -0.0, 0.5, -0.5, -3.0, 3.0, 6.0, -1.0])],
+    ),
+    "losses at their bounds": (
+        lambda x, y: [op(x, y, reduction="none") for op in (F.huber_loss, F.smooth_l1_loss)]
+        + [F.smooth_l1_loss(x, y, reduction="none", beta=b) for b in (0, 2.5, 1e30)] + [F.huber_loss(x, y, reduction="none", delta=2.5)],
+        [torch.tensor([1.0, 2.5, 1e30, INF, NAN, 0.5]), torch.tensor([0.0, 0.0, 0.0, 0.0, 0.0, 0.5])],
+    ),
+    "losses of sums and means": (
+        lambda x, y: [op(x, y, reduction=r) for op in (F.l1_loss, F.mse_loss, F.huber_loss, F.smooth_l1_loss) for r in ("none", "mean", "sum")],
+        [torch.tensor([1.0, 2.5, 4.0]), torch.tensor([0.0, 3.0, 0.5])],
+    ),
+    "cross entropies of NaN": (
+        lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="none"), [floats(), torch.linspace(0, 1, 12)],
+    ),
+    "closeness": (
+        lambda x, y: [torch.isclose(x, y), torch.isclose(y, x), torch.isclose(x, y, equal_nan=True), torch.isclose(x, y, atol=0.25), torch.isclose(x, y, 0.1)],
+        list(nearly()),
+    ),
+    "distances": (
+        lambda x, y: [F.pairwise_distance(x, y, eps=0.5), F.pairwise_distance(x, y), F.cosine_similarity(x, y), F.cosine_similarity(x, y, 1, 0.5)],
+        [torch.tensor([[0.5, 0.25, 0.0], [1e-9, 0.0, 0.0], [NAN, 1.0, 2.0], [0.0] * 3]), torch.tensor([[0.25, 0.5, 0.0], [0.0] * 3, [1.0] * 3, [0.0] * 3])],
+    ),
+    "logarithms of sums": (
+        lambda x: [torch.logsumexp(x, 1), torch.logsumexp(x, 0), torch.logsumexp(x, (0, 1), True)],
+        [torch.tensor([[-INF, -INF], [INF, 1.0], [NAN, 1.0], [1e30, 1e30], [2.0, -INF]])],
+    ),
+    "norms of equal numbers": (lambda x: [F.layer_norm(x, (7,)), F.group_norm(x, 6)], [equal_rows()]),
+    "norms of far numbers": (lambda x: [F.layer_norm(x, (4,)), F.group_norm(x.view(1, 3, 4), 3), F.rms_norm(x, (4,))], [far_rows()]),
+    "norms with NaN": (
+        lambda x: [F.layer_norm(x, (3,)), F.group_norm(x.view(1, 3, 3), 3), F.rms_norm(x, (3,))], [torch.tensor([[1.0, NAN, 2.0], [1.0, INF, 2.0], [1e-9, 0.0, 0.0]])],
+    ),
+    # Here the variance is NaN, and the centred numbers are infinite.
+    "norms of numbers that overflow": (lambda x: [F.layer_norm(x, (3,)), F.group_norm(x.view(1, 3), 1)], [torch.tensor([[3.4e38, -3.4e38, -3.4e38]])]),
+    "deviations of wide rows": (deviations, [wide_rows()]),
+    "deviations with NaN": (deviations, [torch.tensor([[1.0, NAN, 2.0], [1.0, 1.0, 1.0]])]),
+    "deviations of few numbers": (few, [torch.tensor([[1.0, 2.0, 4.0], [5.0, 5.0, 5.0]])]),
+    "deviations of nothing": (few, [torch.zeros(2, 0)]),
+    "negative classes of cross entropies": (lambda x, i: F.cross_entropy(x, i) * 2, [square(), torch.tensor([0, -1, 1])]),
+    "classes of cross entropies": (
+        lambda x, i: [F.cross_entropy(x, i), F.cross_entropy(x, i, ignore_index=1), F.cross_entropy(x, i, reduction="none", weight=x[0])],
+        [torch.arange(9.0).view(3, 3), torch.tensor([0, 2, 1])],
+    ),
+    "tiles": (lambda x: [x.tile(2, 1), x.tile(1, 2), x.tile(2, 1, 1)], [torch.arange(6.0).view(2, 3)]),
+}
+
 DYNAMIC = {
     "scalars of sizes": (lambda x: torch.scalar_tensor(x.shape[0] - 20, dtype=torch.float32) + x, [floats()]),
 }
@@ -184,5 +277,5 @@ DYNAMIC = {
 def case(name):
     """Returns (function, leaves, whether it trains)."""
     training = name in TRAINING
-    function, leaves = {**INFERENCE, **TRAINING, **DYNAMIC}[name]
+    function, leaves = {**INFERENCE, **TRAINING, **DYNAMIC, **EXPORTED}[name]
     return function, [leaf.clone().requires_grad_() if training else leaf for leaf in leaves], training

@@ -40,7 +40,7 @@ def checks():
 def edge_tables():
     import edge_programs
 
-    return {"inference": edge_programs.INFERENCE, "training": edge_programs.TRAINING, "dynamic": edge_programs.DYNAMIC}
+    return {"inference": edge_programs.INFERENCE, "training": edge_programs.TRAINING, "dynamic": edge_programs.DYNAMIC, "exported": edge_programs.EXPORTED}
 
 
 def _types(name, phase):
@@ -164,32 +164,50 @@ def verdict(name, phase):
 
 
 def _exported_verdict(name, places):
-    """The same for each case as an exported program, which is not decomposed. What torch does not export is no case."""
+    """The same for each case as an exported program, which is not decomposed. What torch does not export of its database is no case."""
     import exported
     import operator_comparison as comparison
     import torch
 
+    is_edge = name.startswith(EDGES)
     for case in cases(name, "exported"):
         wanted = comparison.eager_outcome(case, False)
+        if is_edge and wanted.error is not None:
+            actual = _exported_outcome(case, places)
+            return "" if type(actual) is type(wanted.error) else f"{case.label}: no error of eager's"
         if wanted.error is not None or not torch.equal(torch.get_rng_state(), comparison._state_of_seed()):
             continue
         try:
             torch.export.export(exported.Function(case.function), tuple(comparison._copied(case.leaves)))
         except Exception:
-            continue
-        try:
-            leaves = comparison._copied(case.leaves)
-            call, report = exported.compiled(exported.Function(case.function), leaves, mutant=os.environ.get("FRIT_MUTANT", ""))
-            places.update(place for place, count in (report.get("mutants") or {}).items() if count)
-            inputs = comparison._copied(case.leaves)
-            with torch.no_grad():
-                actual = comparison.Outcome(inputs, list(call(*inputs)))
-        except Exception as error:
-            return f"error: {comparison.short(error)}"
-        if len(actual.leaves) == len(wanted.leaves):
-            if wrong := [what for what in comparison.differences(actual, wanted, case, False) if what]:
+            if not is_edge:
+                continue
+        actual = _exported_outcome(case, places)
+        if isinstance(actual, Exception):
+            return f"error: {comparison.short(actual)}"
+        if is_edge or len(actual.leaves) == len(wanted.leaves):
+            wrong = [what for what in comparison.differences(actual, wanted, case, False) if what]
+            wrong = wrong or (_apart(actual, wanted) if is_edge else [])
+            if wrong:
                 return f"{case.label}: {wrong[0]}"
     return ""
+
+
+def _exported_outcome(case, places):
+    """Returns the outcome of a case as an exported program, or the error of compiling or running it."""
+    import exported
+    import operator_comparison as comparison
+    import torch
+
+    try:
+        leaves = comparison._copied(case.leaves)
+        call, report = exported.compiled(exported.Function(case.function), leaves, mutant=os.environ.get("FRIT_MUTANT", ""))
+        places.update(place for place, count in (report.get("mutants") or {}).items() if count)
+        inputs = comparison._copied(case.leaves)
+        with torch.no_grad():
+            return comparison.Outcome(inputs, list(call(*inputs)))
+    except Exception as error:
+        return error
 
 
 def _apart(actual, expected):
