@@ -55,6 +55,15 @@ def extrema(x):
     return [x.amax(), x.amin(), x.amax(0), x.amin(0), x.max(), x.min(), *x.max(0), *x.min(0), *places]
 
 
+#: Where both sides of a bound are zero, the signs differ, and an infinite slope gives NaN.
+AT_ZERO = {
+    "relu": lambda x: 1 / F.relu(x),
+    "clamp": lambda x: 1 / x.clamp(0.0, 1.0),
+    "hardtanh": lambda x: 1 / F.hardtanh(x, 0.0, 1.0),
+    "elu": lambda x: 1 / F.elu(x, -1.0),
+    "leaky_relu": lambda x: F.leaky_relu(x, INF),
+}
+
 #: name -> (program, its tensors, ...); compared by value, or by eager's error if one is given.
 INFERENCE = {
     "floats and scalars": (lambda x: compared(x, [0.5, 0.0, 2.5]), [floats()]),
@@ -86,6 +95,7 @@ INFERENCE = {
         lambda x: [F.elu(x), F.leaky_relu(x), F.softplus(x), F.threshold(x, 0.5, 7), F.hardsigmoid(x), F.hardswish(x), F.silu(x), x.sign(), x.abs()],
         [floats()],
     ),
+    **{f"{name} at zero": (function, [torch.tensor([0.0, -0.0] * 9)]) for name, function in AT_ZERO.items()},
     "norms": (lambda x: [torch.linalg.vector_norm(x, ord) for ord in (0, 1, 2, 3, INF, -INF)], [torch.tensor([3.0, -4.0, 0.0, 0.5])]),
     "norms of NaN": (lambda x: [torch.linalg.vector_norm(x, ord) for ord in (0, 1, 2, INF)], [torch.tensor([3.0, NAN, 0.0])]),
     "statistics of NaN": (lambda x: [x.var(), *torch.var_mean(x, 1), x.std(1)], [torch.tensor([[1.0, NAN, 2.0], [1.0, 1.0, 1.0]])]),
