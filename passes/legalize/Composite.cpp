@@ -111,7 +111,11 @@ static Tensor reduceLoss(AtenCall &call, TensorBuilder &b, Tensor loss, unsigned
 
 static std::pair<Tensor, Tensor> lossSides(AtenCall &call, TensorBuilder &b) {
   DType math = getMathDtype(call.resultDtype());
-  std::pair<Tensor, Tensor> sides(b.cast(call.tensor(0), math), b.cast(call.tensor(1), math));
+  Tensor x = call.tensor(0), y = call.tensor(1);
+  if (isFloating(math) && !(isFloating(x.dtype) && isFloating(y.dtype))) {
+    call.refuse("eager computes with integers before it converts");
+  }
+  std::pair<Tensor, Tensor> sides(b.cast(x, math), b.cast(y, math));
   b.unify(sides.first, sides.second);
   return sides;
 }
@@ -310,7 +314,7 @@ void mlir::frit::addCompositeRules(RuleTable &table) {
     double delta = call.number("delta");
     Tensor z = b.abs(b.sub(x, y));
     Tensor near = b.mul(b.mul(z, 0.5), z), far = b.mul(b.sub(z, 0.5 * delta), delta);
-    return reduceLoss(call, b, b.select(b.compare(Compare::LE, z, delta), near, far), 2);
+    return reduceLoss(call, b, b.select(b.compare(Compare::LT, z, delta), near, far), 2);
   });
   // binary_cross_entropy_with_logits(self, target, weight, pos_weight, reduction)
   table.addSingle({"aten.binary_cross_entropy_with_logits.default"},

@@ -76,6 +76,19 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     }
   }
 
+  /// Whether the operator takes parts of a tensor that has no dimensions, which is an error of the
+  /// program at the call. torch's exports have such calls where it drops the expansion of a write.
+  static bool takesPartsOfScalar(AtenOp op) {
+    StringRef name = op.getOpName();
+    name.consume_front("aten.");
+    bool takesParts = llvm::any_of(
+        ArrayRef<StringRef>{"select", "slice", "narrow", "split", "chunk", "unbind", "diagonal"},
+        [&](StringRef part) { return name.starts_with(part); });
+    auto type = op.getNumOperands() == 0 ? RankedTensorType()
+                                         : dyn_cast<RankedTensorType>(op.getOperand(0).getType());
+    return takesParts && type && type.getRank() == 0;
+  }
+
   /// Returns the reason why the operator stays a call; empty once all uses are replaced.
   std::string legalize(AtenOp op, const SizeFacts &facts) {
     if (op.getReason()) {
@@ -84,6 +97,9 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     const Rule *rule = getRules().find(op.getOpName());
     if (!rule) {
       return reasonWithoutRule(op);
+    }
+    if (takesPartsOfScalar(op)) {
+      return "a tensor without dimensions has no parts";
     }
     for (Operation *user : op->getUsers()) {
       auto bind = dyn_cast<BindOp>(user);

@@ -304,6 +304,17 @@ def test_a_decomposed_write_converts_and_expands_its_value(function):
         assert torch.equal(mine, other) and all(torch.equal(held[name], value) for name, value in theirs.named_buffers())
 
 
+@pytest.mark.parametrize("part", [lambda b: b[0], lambda b: b[:1], lambda b: b.narrow(0, 0, 1), lambda b: b.split(2)[0], lambda b: b.unbind()[0]])
+def test_parts_of_what_torch_does_not_expand(part):
+    """After `fill_` of a scalar the decomposed program takes parts of the scalar, which is an error in torch too."""
+    module = Held(lambda m, x: (m.b.fill_(x[1]), part(m.b) + 0)[1])
+    with pytest.raises(Exception) as expected:
+        torch.export.export(copy.deepcopy(module), (torch.ones(2),)).run_decompositions({}).module()(torch.ones(2))
+    call, _ = compiled(module, [torch.ones(2)], decompose=True)
+    with pytest.raises(type(expected.value)):
+        call(torch.ones(2))
+
+
 @pytest.mark.parametrize("of", [lambda b: b[1:], lambda b: b.view(2, 3), lambda b: b])
 def test_buffers_that_share_memory_are_not_written(tmp_path, of):
     module = Held(lambda m, x: (m.b.add_(1), x + m.v.sum())[1])

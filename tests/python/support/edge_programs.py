@@ -231,6 +231,11 @@ EXPORTED = {
         + [F.prelu(x, slope), x.nan_to_num(), x.nan_to_num(1, 2, 3), x.clamp_min(0.5), F.mish(x)],
         [floats(), torch.tensor([-0.5])],
     ),
+    "a loss with an infinite bound": (lambda x: F.huber_loss(x, x.new_zeros(9), reduction="none", delta=INF), [torch.tensor([INF] * 9)]),
+    "distances of integers": (
+        lambda a, b, c, d: [F.pairwise_distance(a, b), F.pairwise_distance(c, d)],
+        [*torch.tensor([[[3]], [[5]]], dtype=torch.uint8), *torch.tensor([[[16777217]], [[16777216]]])],
+    ),
     "activations with bounds that are infinite": (lambda x: [F.celu(x, INF), F.softplus(x, INF), F.hardshrink(x, INF)], [floats()]),
     "signs of activations": (
         lambda x: [1 / F.relu6(x), 1 / x.clamp_min(0.0), 1 / F.softshrink(x), 1 / F.celu(x, -1), 1 / F.selu(x), 1 / F.hardswish(x), 1 / F.hardsigmoid(x)],
