@@ -131,7 +131,7 @@ LogicalResult GpuPointwiseAttr::verify(EmitError emitError, std::optional<unsign
   }
   return success(succeeded(checkPower(emitError, "width", width, 1, 8)) &&
                  succeeded(checkPower(emitError, "threads", threads, 32, 1024)) &&
-                 succeeded(checkPower(emitError, "unroll", unroll, 1, 4)) &&
+                 succeeded(checkPower(emitError, "unroll", unroll, 1, width == 1 ? 16 : 4)) &&
                  succeeded(checkPower(emitError, "together", together, 1, 32)));
 }
 
@@ -142,8 +142,8 @@ LogicalResult GpuTransposeAttr::verify(EmitError emitError, unsigned lane, unsig
 }
 
 LogicalResult GpuRowsAttr::verify(EmitError emitError, unsigned, int64_t width, int64_t threads,
-                                  int64_t block, int64_t kept, int64_t keptElements, bool,
-                                  int64_t cluster, int64_t rows, int64_t resident) {
+                                  int64_t block, int64_t kept, int64_t keptElements, int64_t usual,
+                                  bool, int64_t cluster, int64_t rows, int64_t resident) {
   if (rows > 1 && (threads > 32 || kept == 0 || cluster > 1)) {
     return emitError() << "threads that take several rows keep them, and are at most 32";
   }
@@ -153,6 +153,10 @@ LogicalResult GpuRowsAttr::verify(EmitError emitError, unsigned, int64_t width, 
   if (kept < 0 || keptElements < 0 || (kept == 0 && keptElements > 0)) {
     return emitError() << "kept is " << kept << " and keptElements " << keptElements
                        << ": elements are kept where chunks are";
+  }
+  if (usual < 0 || (usual > 0 && usual >= kept)) {
+    return emitError() << "usual is " << usual << ", fewer than the " << kept
+                       << " that are kept is expected";
   }
   return success(
       succeeded(checkPower(emitError, "width", width, 1, 8)) &&
@@ -187,7 +191,7 @@ LogicalResult GpuColumnsAttr::verify(EmitError emitError, unsigned, int64_t widt
 }
 
 LogicalResult GpuRowsAndColumnsAttr::verify(EmitError emitError, unsigned, int64_t width,
-                                            int64_t threads, int64_t block, int64_t parts,
+                                            int64_t threads, int64_t block, int64_t parts, bool,
                                             int64_t resident) {
   return success(
       succeeded(checkPower(emitError, "width", width, 1, 8)) &&

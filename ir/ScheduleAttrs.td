@@ -25,11 +25,11 @@ def Frit_GpuNumbersAttr : Frit_Attr<"GpuNumbers", "gpu_numbers"> {
     Chosen from estimates of sizes before regions become kernels; `schedule-gpu-kernels` completes
     them by the kernel's addresses. 0 (not printed): no number. `threads` of a block; `rows` of a
     block; `vector`: elements of an access; `unroll`: vectors that a thread loads before it uses the
-    first; `rowThreads`: threads that share a row of any known length; `threadsX`: threads of a block
-    along the columns; `cluster`: blocks of a cluster that shares a row; `split`: the most blocks
-    that share a row or a column; `rowsOfPart`: the least rows of each of them; `resident`: blocks
-    on a multiprocessor that registers must allow for; `parts`: blocks of the grid of a kernel that
-    reduces both ways.
+    first, of a kernel that reduces both ways rows; `rowThreads`: threads that share a row of any
+    known length; `threadsX`: threads of a block along the columns; `cluster`: blocks of a cluster
+    that shares a row; `split`: the most blocks that share a row or a column; `rowsOfPart`: the
+    least rows of each of them; `resident`: blocks on a multiprocessor that registers must allow
+    for; `parts`: blocks of the grid of a kernel that reduces both ways.
 
     ```mlir
     #frit.gpu_numbers<threads = 128, vector = 4>
@@ -203,9 +203,10 @@ def Frit_GpuRowsAttr : Frit_GpuSchedule<"GpuRows", "gpu_rows"> {
     `kept` > 0: rows of at most so many chunks a thread stay in registers through all rounds of
     reductions; longer ones, whose length is known at run time only, are read again. Rows of unknown
     length that are not a whole number of chunks stay in registers if a thread has at most
-    `keptElements` elements. `keepsMisaligned`: rows of unknown length stay in registers also if
-    accesses cannot be vectors. A group of threads takes `rows` rows and loads all of them before it
-    uses the first. Registers leave room for `resident` blocks on a multiprocessor.
+    `keptElements` elements. Of `usual` chunks a thread, which are those of the first call, all but
+    the last are taken without masks. `keepsMisaligned`: rows of unknown length stay in registers
+    also if accesses cannot be vectors. A group of threads takes `rows` rows and loads all of them
+    before it uses the first. Registers leave room for `resident` blocks on a multiprocessor.
 
     ```mlir
     #frit.gpu_rows<lane = 1, width = 8, threads = 128, block = 128, kept = 4>
@@ -214,6 +215,7 @@ def Frit_GpuRowsAttr : Frit_GpuSchedule<"GpuRows", "gpu_rows"> {
   let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$threads, "int64_t":$block,
                         DefaultValuedParameter<"int64_t", "0">:$kept,
                         DefaultValuedParameter<"int64_t", "0">:$keptElements,
+                        DefaultValuedParameter<"int64_t", "0">:$usual,
                         DefaultValuedParameter<"bool", "false">:$keepsMisaligned,
                         DefaultValuedParameter<"int64_t", "1">:$cluster,
                         DefaultValuedParameter<"int64_t", "1">:$rows,
@@ -259,15 +261,17 @@ def Frit_GpuRowsAndColumnsAttr : Frit_GpuSchedule<"GpuRowsAndColumns", "gpu_rows
   let description = [{
     `threads` of the `block` threads of a block share a row, which stays in registers as chunks of
     `width` elements along `lane`. At most `parts` blocks loop over the rows; each leaves a partial
-    result for every column, and a second launch combines them in order. Registers leave room for
-    `resident` blocks on a multiprocessor.
+    result for every column, and a second launch combines them in order. `loadsAhead`: the next two
+    rows of a block are loaded while one is computed. Registers leave room for `resident` blocks on
+    a multiprocessor.
 
     ```mlir
     #frit.gpu_rows_and_columns<lane = 1, width = 4, threads = 128, block = 256, parts = 264>
     ```
   }];
   let parameters = (ins "unsigned":$lane, "int64_t":$width, "int64_t":$threads, "int64_t":$block,
-                        "int64_t":$parts, DefaultValuedParameter<"int64_t", "1">:$resident);
+                        "int64_t":$parts, DefaultValuedParameter<"bool", "false">:$loadsAhead,
+                        DefaultValuedParameter<"int64_t", "1">:$resident);
 }
 
 def Frit_GpuScanAttr : Frit_GpuSchedule<"GpuScan", "gpu_scan"> {

@@ -1,5 +1,8 @@
 #include "kernel/VectorAccesses.h"
 
+#include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -27,6 +30,40 @@ void mlir::frit::forEachAccess(const KernelProgram &program,
   for (const Store &store : program.getStores()) {
     visit(store.result, true, program[store.node].type, store.address);
   }
+}
+
+llvm::DenseMap<Attribute, unsigned> mlir::frit::findNeighbours(const KernelProgram &program) {
+  // The loads of each group, by its first address.
+  llvm::MapVector<std::pair<unsigned, Attribute>, llvm::SmallSetVector<Attribute, 4>> groups;
+  llvm::DenseMap<Attribute, unsigned> neighbours;
+  MLIRContext *context = program.getContext();
+  for (const Node &node : program.getNodes()) {
+    if (node.kind != NodeKind::Load || !node.dims) {
+      continue;
+    }
+    SizeAttr attr = node.expr;
+    int64_t constant = 0;
+    for (auto [coefficient, monomial] : llvm::zip(attr.getCoefficients(), attr.getMonomials())) {
+      constant += monomial.empty() ? coefficient : 0;
+    }
+    SizeExpr varying = node.expr - SizeExpr::constant(context, constant);
+    int64_t divisor = varying.getContentDivisor(),
+            members = std::min<int64_t>(4, 16 / getElementBytes(node.type));
+    while (members > 1 && divisor % members != 0) {
+      members /= 2;
+    }
+    if (members > 1) {
+      SizeExpr first = node.expr - SizeExpr::constant(context, llvm::mod(constant, members));
+      groups[{node.argument, first.getAttr()}].insert(node.expr.getAttr());
+      neighbours[node.expr.getAttr()] = static_cast<unsigned>(members) * getElementBytes(node.type);
+    }
+  }
+  for (const auto &[first, addresses] : groups) {
+    if (addresses.size() == 1) {
+      neighbours.erase(addresses.front());
+    }
+  }
+  return neighbours;
 }
 
 VectorAccesses::VectorAccesses(const KernelProgram &program, unsigned lane, unsigned wanted)

@@ -21,6 +21,11 @@ struct VectorAccesses {
   VectorAccesses(const KernelProgram &program, unsigned lane, unsigned width);
 };
 
+/// The loads that read neighbours of each other at every point of the domain, with a stride (the
+/// corners of a box): two or four elements that begin at a multiple of as many. Address -> the
+/// bytes of which the tensor's pointer must be a multiple for them to be one access.
+llvm::DenseMap<Attribute, unsigned> findNeighbours(const KernelProgram &program);
+
 /// The number of chunks of `width` elements along `lane` in the dims [begin, end). The last chunk
 /// of a row may be partial.
 SizeExpr countChunks(const KernelProgram &program, unsigned begin, unsigned end, unsigned lane,

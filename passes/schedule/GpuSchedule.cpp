@@ -161,6 +161,12 @@ private:
     return std::clamp<int64_t>(static_cast<int64_t>(llvm::PowerOf2Ceil(number)), least, most);
   }
 
+  /// Vectors that a thread loads at once. Where rows are whole, the number is that of their
+  /// vectors.
+  int64_t unrollAsked() {
+    return kind == ScheduleKind::RowReduction && !numbers.getSplit() ? 0 : numbers.getUnroll();
+  }
+
   /// The width of vectors along a dim, 1 if no access can be one.
   unsigned widthAlong(unsigned dim) {
     return VectorAccesses(program, dim, measureWidth(program, dim)).width;
@@ -188,14 +194,19 @@ private:
     // anything. Alone, each element draws a block of four, so there is one copy of that code.
     bool drawsRandom = llvm::any_of(program.getNodes(),
                                     [](const Node &node) { return node.kind == NodeKind::Random; });
-    int64_t unroll = isList ? 1 : powerOfTwo(numbers.getUnroll(), 1, 1, 4);
+    int64_t unroll = isList ? 1 : powerOfTwo(unrollAsked(), 1, 1, 4);
     int64_t width = widthAlong(*lane);
     SingleAccesses single;
-    single.elements = drawsRandom ? 1 : width * unroll;
     for (const Node &node : program.getNodes()) {
       single.bytes += node.kind == NodeKind::Load && node.dims ? getElementBytes(node.type) : 0;
       single.heavyFunctions += isMathFunction(node);
     }
+    // Places of single elements need no division by an unknown size if the inner sizes are known.
+    auto inner = program.getExtent(1, program.getRank()).getConstant();
+    if (width == 1 && inner && !isList && !drawsRandom) {
+      unroll = chooseSingles(single, program.guess(program.getExtent(0, program.getRank())));
+    }
+    single.elements = drawsRandom ? 1 : width * unroll;
     return GpuPointwiseAttr::get(context, lane, width, threads, unroll, chooseTogether(single),
                                  drawsRandom);
   }
@@ -261,6 +272,10 @@ private:
     SizeExpr chunks = countRowChunks(lane, width);
     row.chunks = chunks.getConstant();
     row.mostChunks = row.chunks ? std::nullopt : program.sharedBound(chunks);
+    if (kind == ScheduleKind::RowReduction) {
+      row.expectedChunks = static_cast<int64_t>(llvm::divideCeil(
+          numbers.getUnroll() * numbers.getThreads() * numbers.getVector(), width));
+    }
     row.rows = program.getExtent(0, program.numParallel()).getConstant();
     row.hasWholeChunks = hasWholeChunks(program, lane, width);
     row.isReadAgain = program.isReadAgain();
@@ -308,13 +323,13 @@ private:
     bool keepsMisaligned =
         shape.kept > 0 && !isKnown && KernelOp(program.getKernel()).getResultTypes().size() == 1;
     return GpuRowsAttr::get(context, lane, width, shape.threads, shape.block, shape.kept,
-                            shape.keptElements, keepsMisaligned, shape.cluster, shape.rows,
-                            shape.resident);
+                            shape.keptElements, shape.usual, keepsMisaligned, shape.cluster,
+                            shape.rows, shape.resident);
   }
 
   Attribute splitRows() {
     constexpr int64_t blocks = 512, leastChunks = 4;
-    int64_t unroll = powerOfTwo(numbers.getUnroll(), 1, 1, 8),
+    int64_t unroll = powerOfTwo(unrollAsked(), 1, 1, 8),
             split = numbers.getSplit() ? numbers.getSplit() : blocks,
             resident = std::clamp<int64_t>(numbers.getResident(), 1, 4);
     return GpuSplitRowsAttr::get(context, *lane, widthAlong(*lane), unroll, split,
@@ -381,7 +396,8 @@ private:
             rows = powerOfTwo(numbers.getRows(), 1, 1, kMostRowThreads / threads);
     return Attribute(GpuRowsAndColumnsAttr::get(
         context, lane, width, threads, std::max<int64_t>(threads * rows, 32),
-        std::max<int64_t>(numbers.getParts(), 1), powerOfTwo(numbers.getResident(), 1, 1, 4)));
+        std::max<int64_t>(numbers.getParts(), 1), numbers.getUnroll() > 1,
+        powerOfTwo(numbers.getResident(), 1, 1, 4)));
   }
 
   const KernelProgram &program;

@@ -51,6 +51,16 @@ int64_t mlir::frit::chooseTogether(const SingleAccesses &thread) {
   return together;
 }
 
+int64_t mlir::frit::chooseSingles(SingleAccesses thread, int64_t elements) {
+  constexpr int64_t mostElements = 16, fewestThreads = 1 << 18;
+  thread.elements = mostElements;
+  int64_t singles = chooseTogether(thread);
+  while (singles > 1 && elements / singles < fewestThreads) {
+    singles /= 2;
+  }
+  return singles;
+}
+
 /// Elements that a thread holds of a row of unknown length, if these are enough.
 static constexpr int64_t kUnknownElements = 32;
 
@@ -143,6 +153,8 @@ static bool keepUnknown(const RowNumbers &row, RowShape &shape) {
           {each * row.width, mostElements / operands, kUnknownElements / std::max(row.loads, 1u)});
       shape.keptElements =
           row.hasWholeChunks || row.width == 1 ? 0 : static_cast<unsigned>(elements);
+      int64_t usual = llvm::divideCeil(row.expectedChunks, threads);
+      shape.usual = usual < each ? static_cast<unsigned>(usual) : 0;
     }
     return fits;
   };
@@ -152,10 +164,14 @@ static bool keepUnknown(const RowNumbers &row, RowShape &shape) {
   int64_t expected =
       llvm::divideCeil(4 * std::clamp<int64_t>(row.threads, 8, 1024) * row.vector, row.width);
   int64_t wanted = row.mostChunks ? std::min(*row.mostChunks, 2 * expected) : 2 * expected;
-  for (int64_t mostElements : {kUnknownElements, most}) {
+  // Values that wait for a later phase may take more registers than operands, which single elements
+  // of other rows take as well.
+  int64_t mostLoaded = kUnknownElements / (std::max(row.loads, 1u) * row.width);
+  for (bool isLimited : {true, false}) {
     for (uint32_t threads = std::min(2 * shape.threads, kMostRowThreads);
          threads <= kMostRowThreads; threads *= 2) {
-      if (keepBy(threads, wanted, mostElements)) {
+      bool isFew = llvm::divideCeil(wanted, threads) <= mostLoaded;
+      if ((isFew || !isLimited) && keepBy(threads, wanted, most)) {
         return true;
       }
     }

@@ -53,10 +53,17 @@ struct SingleAccesses {
 /// long.
 int64_t chooseTogether(const SingleAccesses &thread);
 
+/// How many elements a thread takes of a kernel in which no access can be a vector, all of them
+/// together: as above, but fewer where `elements`, those of the whole kernel, would not fill a
+/// device.
+int64_t chooseSingles(SingleAccesses thread, int64_t elements);
+
 /// The numbers of a row reduction. Lengths are in chunks of `width` elements.
 struct RowNumbers {
   /// The length of a row if it is known, and otherwise its upper bound, if there is one.
   std::optional<int64_t> chunks, mostChunks;
+  /// Its length in the first call.
+  int64_t expectedChunks = 0;
   /// The number of rows, if it is known, and an estimate.
   std::optional<int64_t> rows;
   int64_t expectedRows = 0;
@@ -89,6 +96,9 @@ struct RowShape {
   /// Single elements that each thread keeps of a row of unknown length that is not a whole number
   /// of chunks; 0: none.
   unsigned keptElements = 0;
+  /// Chunks of each thread for a row of unknown length that is as long as in the first call; 0 if
+  /// it keeps no more.
+  unsigned usual = 0;
   /// Rows that the threads of a row load before they use the first.
   uint32_t rows = 1;
   /// Small blocks of a cluster that fit into the registers of a processor.
@@ -98,10 +108,11 @@ struct RowShape {
 /// Chooses the threads of a row by its length. If a row of known length is not register-resident
 /// with those, takes more threads, or the blocks of a cluster, as long as the operands of the
 /// reductions fit into 64 registers a thread. Rows of dynamic length keep up to twice the expected
-/// length, within 32 registers a thread. If 512 threads are too few for that, the limit is 64
-/// registers, and at least the expected length is kept. 64-bit values count twice. Threads of short
-/// rows of known length take up to four of them, so that each loads 64 bytes at once, if there are
-/// rows enough for that.
+/// length, within 32 registers a thread for operands and 64 for what later phases need. If 512
+/// threads are too few for that, the limit is 64 registers, and at least the expected length is
+/// kept. 64-bit values count twice. Threads of
+/// short rows of known length take up to four of them, so that each loads 64 bytes at once, if
+/// there are rows enough for that.
 RowShape shapeRows(const RowNumbers &row);
 
 /// The numbers of a transpose: of the tensors that are contiguous across the lanes and go through

@@ -148,6 +148,8 @@ static Candidates clusters(const RegionSummary &region, ScheduleDevice device) {
 
 /// Registers that a thread needs beside its share of the data, and the most it may use.
 static constexpr int64_t kOwnRegisters = 32, kMostRegisters = 128;
+/// Of a row that is loaded ahead: numbers of the whole row, and its place.
+static constexpr int64_t kRowRegisters = 8;
 /// The most resident blocks per processor that still help, and the shared memory that a kernel may
 /// use without opting in to more.
 static constexpr int64_t kMostResident = 4, kMostShared = 48 << 10;
@@ -221,7 +223,9 @@ static ScheduleCandidate sharedRow(const RegionSummary &region, ScheduleKind kin
                                 8 * (threads / 32) * region.carriedValues, device);
   auto share = static_cast<double>(threads * vector * std::max<int64_t>(4, shape.unroll));
   auto most = static_cast<int64_t>(std::min(region.columns / share, 1e9));
-  double blocks = static_cast<double>(shape.resident * device.processors());
+  // Where registers cannot be estimated there are blocks enough for those that ptxas finds.
+  int64_t resident = isHeavy(region) ? kMostResident : shape.resident;
+  double blocks = static_cast<double>(resident * device.processors());
   int64_t split = std::clamp<int64_t>(static_cast<int64_t>(blocks / std::max(1.0, region.rows)),
                                       fewest, std::max(most, fewest));
   return {kind,
@@ -247,17 +251,19 @@ static Candidates rows(const RegionSummary &region, ScheduleDevice device) {
     list.push_back(sharedRow(region, ScheduleKind::RowReduction, 2, device));
     return list;
   }
-  if (region.columns <= 1024) {
-    list.push_back({ScheduleKind::RowReduction, {.threads = 32, .vector = vector}});
-  } else {
-    list.push_back(
-        {ScheduleKind::RowReduction,
-         {.threads = powerOfTwo(region.columns / perThread, 128, 1024), .vector = vector}});
+  int64_t threads = region.columns <= 1024 ? 32 : powerOfTwo(region.columns / perThread, 128, 1024);
+  // All vectors of a row as long as in the first call are loaded at once, if it is kept.
+  constexpr int64_t mostVectors = 8;
+  double usual = std::ceil(region.columns / static_cast<double>(threads * vector));
+  if (region.knownColumns > 0 || usual > mostVectors) {
+    usual = 0;
   }
+  list.push_back({ScheduleKind::RowReduction,
+                  {.threads = threads, .vector = vector, .unroll = static_cast<int64_t>(usual)}});
   int64_t chunks = region.knownColumns / vector;
-  for (int64_t threads : {32, 128, 256}) {
-    if (list.size() < 3 && chunks >= 2 * threads && chunks <= kMostKeptChunks * threads) {
-      list.push_back({ScheduleKind::RowReduction, {.vector = vector, .rowThreads = threads}});
+  for (int64_t rowThreads : {32, 128, 256}) {
+    if (list.size() < 3 && chunks >= 2 * rowThreads && chunks <= kMostKeptChunks * rowThreads) {
+      list.push_back({ScheduleKind::RowReduction, {.vector = vector, .rowThreads = rowThreads}});
     }
   }
   return list;
@@ -394,9 +400,20 @@ BothWays mlir::frit::scheduleBothWays(const RegionSummary &region, const Columns
       result.refusal = BothWays::Refusal::TooFewRows;
       return result;
     }
-    result.numbers = {
-        .threads = threads, .rows = rows, .vector = vector, .resident = resident, .parts = parts};
-    result.registers = registers;
+    // Two rows are in flight while one is computed, if their registers cost no resident block.
+    auto ahead =
+        2 *
+        (static_cast<int64_t>(static_cast<double>(each * vector) * region.bytesAlongReduced / 4) +
+         kRowRegisters);
+    int64_t most = std::min(device.registers() / (resident * block), kMostRegisters);
+    int64_t unroll = registers + ahead <= most ? 2 : 0;
+    result.numbers = {.threads = threads,
+                      .rows = rows,
+                      .vector = vector,
+                      .unroll = unroll,
+                      .resident = resident,
+                      .parts = parts};
+    result.registers = registers + (unroll ? ahead : 0);
     result.sharedBytes = shared;
     return result;
   }

@@ -180,6 +180,14 @@ frit.kernel @together(%x: tensor<8xf32>) -> tensor<8xf32>
 
 // -----
 
+// CHECK: error: unroll is 8, a power of two from 1 to 4 is expected
+frit.kernel @unroll(%x: tensor<8xf32>) -> tensor<8xf32>
+    attributes {gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256, unroll = 8>, symbols = []} {
+  frit.yield %x : tensor<8xf32>
+}
+
+// -----
+
 // CHECK: error: across is a dim beside the lane dim
 frit.kernel @across(%x: tensor<8x8xf32>) -> tensor<8x8xf32>
     attributes {gpu_schedule = #frit.gpu_transpose<lane = 1, across = 1, neighbours = 1>, symbols = []} {
@@ -215,6 +223,14 @@ frit.kernel @several(%x: tensor<8xf32>) -> tensor<8xf32>
 // CHECK: error: kept is 0 and keptElements 4: elements are kept where chunks are
 frit.kernel @elements(%x: tensor<8xf32>) -> tensor<8xf32>
     attributes {gpu_schedule = #frit.gpu_rows<lane = 0, width = 4, threads = 128, block = 128, keptElements = 4>, symbols = []} {
+  frit.yield %x : tensor<8xf32>
+}
+
+// -----
+
+// CHECK: error: usual is 2, fewer than the 2 that are kept is expected
+frit.kernel @usual(%x: tensor<8xf32>) -> tensor<8xf32>
+    attributes {gpu_schedule = #frit.gpu_rows<lane = 0, width = 4, threads = 128, block = 128, kept = 2, usual = 2>, symbols = []} {
   frit.yield %x : tensor<8xf32>
 }
 

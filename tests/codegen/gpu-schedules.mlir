@@ -25,6 +25,19 @@ frit.kernel @narrow(%x: tensor<4096xf32>) -> tensor<4096xf32>
   frit.yield %0 : tensor<4096xf32>
 }
 
+// No vectors: four elements a thread, loaded before the first is stored.
+// CHECK-LABEL: gpu.func @no_vectors(
+// CHECK-SAME: frit.grid = [#frit.size<4>
+// CHECK-COUNT-4: llvm.load {{.*}} -> f32
+// CHECK-NOT: llvm.load
+// CHECK-COUNT-4: llvm.store
+// CHECK: gpu.return
+frit.kernel @no_vectors(%x: tensor<4096xf32>) -> tensor<4096xf32>
+    attributes {gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 1, threads = 256, unroll = 4, together = 4>, symbols = []} {
+  %0 = arith.mulf %x, %x : tensor<4096xf32>
+  frit.yield %0 : tensor<4096xf32>
+}
+
 // 128 threads, and two chunks each.
 // CHECK-LABEL: gpu.func @unrolled(
 // CHECK-SAME: frit.grid = [#frit.size<4>
@@ -222,6 +235,26 @@ frit.kernel @dynamic(%x: !dyn) -> !dyn
   %r = arith.subf %x, %b : !dyn
   frit.yield %r : !dyn
 }
+// All but the last of three chunks a thread need no comparison in rows of the usual length.
+// CHECK-LABEL: gpu.func @dynamic_usual(
+// CHECK: arith.constant 193 :
+// CHECK: scf.if
+// CHECK: %[[OWN:.*]] = arith.divui
+// CHECK: arith.cmpi slt, %{{.*}}, %[[OWN]]
+// CHECK-NOT: arith.cmpi slt, %{{.*}}, %[[OWN]]
+// CHECK: gpu.barrier
+// CHECK: else
+// CHECK: %[[ANY:.*]] = arith.divui
+// CHECK-COUNT-4: arith.cmpi slt, %{{.*}}, %[[ANY]]
+// CHECK: gpu.return
+frit.kernel @dynamic_usual(%x: !dyn) -> !dyn
+    attributes {gpu_schedule = #frit.gpu_rows<lane = 1, width = 4, threads = 64, block = 128, kept = 4, usual = 3>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %m = frit.reduce <max> %x dims [1] : !dyn -> !dynRow
+  %b = frit.reindex %m <(d0, d1) -> (d0)> : !dynRow -> !dyn
+  %r = arith.subf %x, %b : !dyn
+  frit.yield %r : !dyn
+}
 // CHECK-LABEL: gpu.func @dynamic_without_misaligned(
 // CHECK-COUNT-20: llvm.load {{.*}} -> f32
 // CHECK-NOT: llvm.load {{.*}} -> f32
@@ -322,6 +355,23 @@ frit.kernel @both(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32
 // CHECK: gpu.return
 frit.kernel @both_otherwise(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32>)
     attributes {gpu_schedule = #frit.gpu_rows_and_columns<lane = 1, width = 2, threads = 64, block = 64, parts = 50, resident = 2>, symbols = []} {
+  %0 = frit.reduce <sum> %x dims [1] : tensor<1024x256xf32> -> tensor<1024xf32>
+  %1 = frit.reduce <sum> %x dims [0] {across} : tensor<1024x256xf32> -> tensor<256xf32>
+  frit.yield %0, %1 : tensor<1024xf32>, tensor<256xf32>
+}
+
+// The same, with the first two rows loaded in front of the loop, and in a step the next row but one after each of two.
+// CHECK-LABEL: gpu.func @both_ahead_0(
+// CHECK-COUNT-4: llvm.load {{.*}} -> vector<2xf32>
+// CHECK: scf.for
+// CHECK: gpu.barrier
+// CHECK-COUNT-2: llvm.load {{.*}} -> vector<2xf32>
+// CHECK: gpu.barrier
+// CHECK-COUNT-2: llvm.load {{.*}} -> vector<2xf32>
+// CHECK-NOT: llvm.load {{.*}} -> vector<2xf32>
+// CHECK: gpu.return
+frit.kernel @both_ahead(%x: tensor<1024x256xf32>) -> (tensor<1024xf32>, tensor<256xf32>)
+    attributes {gpu_schedule = #frit.gpu_rows_and_columns<lane = 1, width = 2, threads = 64, block = 64, parts = 50, loadsAhead = true>, symbols = []} {
   %0 = frit.reduce <sum> %x dims [1] : tensor<1024x256xf32> -> tensor<1024xf32>
   %1 = frit.reduce <sum> %x dims [0] {across} : tensor<1024x256xf32> -> tensor<256xf32>
   frit.yield %0, %1 : tensor<1024xf32>, tensor<256xf32>

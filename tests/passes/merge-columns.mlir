@@ -8,13 +8,13 @@
 
 // Two rows of blocks for each of 108 processors; the operands once.
 // CHECK-LABEL: frit.graph @both
-// CHECK: %[[R:.*]]:2 = frit.region(%{{.*}}, %{{.*}}) {{.*}}#frit.schedule<row_reduction, <[32768, 4096]>, reduced 1, <threads = 256, rows = 1, vector = 8, resident = 2, parts = 216>>
+// CHECK: %[[R:.*]]:2 = frit.region(%{{.*}}, %{{.*}}) {{.*}}#frit.schedule<row_reduction, <[32768, 4096]>, reduced 1, <threads = 256, rows = 1, vector = 8, unroll = 2, resident = 2, parts = 216>>
 // CHECK: frit.reduce <sum> %{{.*}} dims [1] :
 // CHECK: frit.reduce <sum> %{{.*}} dims [0] {across} :
 // CHECK-NOT: frit.region
 // CHECK: frit.return %[[R]]#0, %[[R]]#1
 // NEW-LABEL: frit.graph @both
-// NEW: <threads = 256, rows = 1, vector = 8, resident = 2, parts = 264>
+// NEW: <threads = 256, rows = 1, vector = 8, unroll = 2, resident = 2, parts = 264>
 frit.graph @both (%g: tensor<32768x4096xbf16>, %x: tensor<32768x4096xbf16>) -> (tensor<32768x4096xbf16>, tensor<4096xf32>) {
   %dx = frit.region(%g, %x) : (tensor<32768x4096xbf16>, tensor<32768x4096xbf16>) -> tensor<32768x4096xbf16> {
   ^bb0(%a: tensor<32768x4096xbf16>, %b: tensor<32768x4096xbf16>):

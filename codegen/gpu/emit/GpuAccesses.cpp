@@ -186,6 +186,41 @@ SmallVector<Value> GpuFunction::loadEither(ArrayRef<Type> elements, unsigned lan
   return values;
 }
 
+SmallVector<Value> GpuFunction::loadBits(Value condition, ArrayRef<Type> elements,
+                                         ArrayRef<unsigned> lanes, ValueRange otherwise,
+                                         llvm::function_ref<SmallVector<Value>()> loads) {
+  SmallVector<Type> types;
+  for (auto [element, count] : llvm::zip_equal(elements, lanes)) {
+    types.push_back(getWords(element, count));
+  }
+  auto read = [&] {
+    keepsBytes = true;
+    SmallVector<Value> values = loads();
+    keepsBytes = false;
+    for (auto [value, type] : llvm::zip_equal(values, types)) {
+      value = value.getType() == type ? value
+                                      : Value(LLVM::BitcastOp::create(builder, loc, type, value));
+    }
+    return values;
+  };
+  auto nothing = [&]() -> SmallVector<Value> {
+    if (!otherwise.empty()) {
+      return otherwise;
+    }
+    return llvm::map_to_vector(types, [&](Type type) -> Value {
+      return arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    });
+  };
+  return choose(condition, types, read, nothing);
+}
+
+Value GpuFunction::fromBits(Value bits, Type element, unsigned lanes) {
+  Type memory = getLanesType(memoryType(element), lanes);
+  return fromMemory(
+      bits.getType() == memory ? bits : Value(LLVM::BitcastOp::create(builder, loc, memory, bits)),
+      element);
+}
+
 void GpuFunction::storeTo(Value pointer, Value value, unsigned lanes, Value guard) {
   Type element = getElementTypeOrSelf(value.getType());
   unsigned alignment = std::min(16u, getElementBytes(element) * lanes);
@@ -220,6 +255,9 @@ bool GpuFunction::isVector(const Access &access) {
 }
 
 Value GpuFunction::load(OpBuilder &, Location, const Access &access) {
+  if (unsigned bytes = neighbours.lookup(access.address.getAttr())) {
+    assumeAligned(access.tensor, access.isResult, bytes);
+  }
   Value base = getPointer(access.tensor, access.isResult), mask = seeThroughSplat(access.mask);
   Value first =
       access.shape == AccessShape::Gathered ? Value() : firstPointer(builder, loc, base, access);

@@ -5,6 +5,7 @@
 #include "ir/FritAttributes.h"
 #include "ir/KernelLists.h"
 #include "ir/Planted.h"
+#include "kernel/VectorAccesses.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -148,6 +149,9 @@ GpuFunction::GpuFunction(gpu::GPUModuleOp module, StringRef name, const KernelPr
   }
   if (options.hasWorkspace) {
     workspace = function.getArgument(inputs.size() - 1);
+  }
+  if (program.getPointers() == PointerAlignment::Aligned) {
+    neighbours = findNeighbours(program);
   }
   emitter = std::make_unique<Emitter>(program, *this, builder);
   entryEnd = arith::ConstantOp::create(builder, loc, builder.getIntegerAttr(indexType, 0));

@@ -131,6 +131,13 @@ public:
   SmallVector<Value> loadEither(ArrayRef<Type> elements, unsigned lanes,
                                 llvm::function_ref<SmallVector<Value>()> loads);
 
+  /// Emits `loads` where `condition` holds, all of them before the first value is used. Returns the
+  /// bits, in which narrow elements are packed: value i has `lanes[i]` lanes of the type
+  /// `elements[i]`. Where the condition does not hold they are `otherwise`, by default 0.
+  SmallVector<Value> loadBits(Value condition, ArrayRef<Type> elements, ArrayRef<unsigned> lanes,
+                              ValueRange otherwise, llvm::function_ref<SmallVector<Value>()> loads);
+  Value fromBits(Value bits, Type element, unsigned lanes);
+
   // EmitterTarget
   Type getIndexType() override { return indexType; }
   bool countsQuotients() override { return true; }
@@ -170,6 +177,9 @@ private:
   llvm::DenseMap<unsigned, Value> scalars;
   const llvm::DenseSet<Attribute> *vectorAddresses = nullptr;
   Value vectorCondition;
+  /// Of a kernel for aligned pointers: loads that LLVM merges if the pointer is a multiple of so
+  /// many bytes.
+  llvm::DenseMap<Attribute, unsigned> neighbours;
   /// Loaded booleans stay bytes.
   bool keepsBytes = false;
   Operation *entryEnd = nullptr;

@@ -11,9 +11,10 @@
 // Where accesses cannot be vectors (a misaligned pointer, a row length that is no multiple of the
 // width) the block takes the same elements one by one, neighbouring threads on neighbouring
 // elements; a thread loads `together` of them before it stores the first. The choice is one uniform
-// test of sizes and pointers. A partial last chunk (one dim only) goes through the same scalar
-// loop. Where finding an element would divide by unknown sizes the loop carries its place as a
-// mixed-radix counter: it divides once in front, not for each element (MixedRadixCounter.h).
+// test of sizes and pointers. If no access can ever be a vector, a thread takes `unroll` elements.
+// A partial last chunk (one dim only) goes through the same scalar loop. Where finding an element
+// would divide by unknown sizes the loop carries its place as a mixed-radix counter: it divides
+// once in front, not for each element (MixedRadixCounter.h).
 //
 // A kernel over a list (ir/KernelLists.h) runs over several tensors: a block takes a chunk of one
 // of them, up to 16 times as much as it handles at once, and finds it by a binary search in the

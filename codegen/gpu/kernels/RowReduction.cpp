@@ -11,8 +11,10 @@
 // outlives its phase, so a later phase finds the loads and everything computed from them instead of
 // emitting them again. Longer rows are swept again by each phase, mostly from L2. If the length is
 // not known and a row is read again, the kernel has both forms and selects one at run time: rows of
-// a few chunks a thread are kept, longer ones swept. A row that is not a whole number of chunks is
-// kept by single elements, neighbouring threads on neighbouring elements.
+// a few chunks a thread are kept, longer ones swept. Kept rows of the length in the first call have
+// a form of their own, in which only the last chunk of a thread may lie outside of the row. A row
+// that is not a whole number of chunks is kept by single elements, neighbouring threads on
+// neighbouring elements.
 //
 // Chunks beyond the end of a kept row, and rows beyond the last one, are clamped to a valid one:
 // loads need no mask, and what was loaded twice is left out of accumulation and stores. (In place
@@ -138,12 +140,20 @@ public:
     };
     Value isWhole = space.dividesEvenly() ? Value() : space.hasWholeChunks(function);
     Value isKeptSo = function.both(isWhole, isKept(space, as.getKept()));
+    auto sweepKept = [&](Value areVectors) {
+      auto sweepAny = [&] { sweepRows(space, true, as.getKept(), areVectors); };
+      if (!as.getUsual()) {
+        return sweepAny();
+      }
+      function.either(
+          isUsual(), [&] { sweepRows(space, true, as.getUsual(), areVectors, as.getUsual() - 1); },
+          sweepAny);
+    };
     if (!as.getKeepsMisaligned()) {
       return function.either(
-          function.both(isKeptSo, aligned), [&] { sweepRows(space, true, as.getKept()); },
-          sweepLong);
+          function.both(isKeptSo, aligned), [&] { sweepKept(Value()); }, sweepLong);
     }
-    function.either(isKeptSo, [&] { sweepRows(space, true, as.getKept(), aligned); }, sweepLong);
+    function.either(isKeptSo, [&] { sweepKept(aligned); }, sweepLong);
   }
 
 private:
@@ -155,6 +165,15 @@ private:
     Value fits =
         bound && *bound <= most ? Value() : function.less(chunks, function.index(most + 1));
     return function.both(function.less(function.index(0), chunks), fits);
+  }
+
+  /// Whether all threads have one chunk less than in rows of the usual length, and some have that
+  /// one, too.
+  Value isUsual() {
+    Value chunks = function.size(space.getChunks());
+    int64_t most = as.getUsual() * as.getThreads();
+    return function.both(function.less(function.index(most - as.getThreads()), chunks),
+                         function.less(chunks, function.index(most + 1)));
   }
 
   /// A row of this thread: its place, and whether there is such a row (null: always).
@@ -172,13 +191,15 @@ private:
   };
 
   /// Emits all phases of this thread's rows. `vectors`: chunks are whole, and aligned where
-  /// `areVectors` (null: always) holds. `kept`: chunks of `steps` that each thread keeps.
-  void sweepRows(const ChunkSpace &steps, bool vectors, unsigned kept, Value areVectors = Value()) {
+  /// `areVectors` (null: always) holds. `kept`: chunks of `steps` that each thread keeps, of which
+  /// `sure` lie inside of a row of unknown length.
+  void sweepRows(const ChunkSpace &steps, bool vectors, unsigned kept, Value areVectors = Value(),
+                 unsigned sure = 0) {
     function.setVectorAddresses(vectors ? &space.getVectorAddresses() : nullptr, areVectors);
     std::vector<std::unique_ptr<Row>> rows;
     for (Top &top : tops) {
       rows.push_back(std::make_unique<Row>(top));
-      keepRow(*rows.back(), steps, kept);
+      keepRow(*rows.back(), steps, kept, sure);
     }
     // All rows are loaded before the first is used.
     for (size_t number = 0; number < rows.size() && rows.size() > 1; ++number) {
@@ -198,7 +219,7 @@ private:
   }
 
   /// Binds the chunks of a row that a thread keeps.
-  void keepRow(Row &row, const ChunkSpace &steps, unsigned kept) {
+  void keepRow(Row &row, const ChunkSpace &steps, unsigned kept, unsigned sure) {
     if (isInPlace) {
       row.frame.mask = row.active;
     }
@@ -217,7 +238,7 @@ private:
       row.inside.push_back(Value());
       Value &inside = row.inside.back();
       if (!known) {
-        inside = function.less(function.index(k), own);
+        inside = k < sure ? Value() : function.less(function.index(k), own);
       } else if ((k + 1) * threads > *known) {
         Value count = function.size(steps.getChunks());
         inside = function.less(chunk, count);
@@ -343,9 +364,10 @@ private:
     Value last = function.sub(function.size(steps.getChunks()), function.index(1));
     Value other = function.sub(last, function.minimum(function.index(k), last));
     Value chunk = function.add(lane, function.index(k * as.getThreads() * as.getCluster()));
-    steps.bindChunk(
-        function, place,
-        arith::SelectOp::create(function.getBuilder(), function.getLoc(), inside, chunk, other));
+    steps.bindChunk(function, place,
+                    inside ? Value(arith::SelectOp::create(function.getBuilder(), function.getLoc(),
+                                                           inside, chunk, other))
+                           : chunk);
   }
 
   /// Sweeps this thread's chunks of a row.

@@ -6,10 +6,11 @@
 // row. For the whole loop it keeps in registers the values that all rows share (a weight) and, for
 // each of its columns, the running result of every reduction over rows. A row is read once: its
 // chunks stay in registers through all phases as in RowReduction.cpp, then they are added to the
-// columns, then the row's own results are written. At the end the groups of a block fold their
-// columns through shared memory, in order, and the block writes one partial result per column to
-// the workspace. A second launch folds those of all blocks, in order, and writes the column
-// results.
+// columns, then the row's own results are written. Where registers allow for it (`loadsAhead`), the
+// group's next two rows are being loaded meanwhile, so memory is busy while threads wait for each
+// other. At the end the groups of a block fold their columns through shared memory, in order, and
+// the block writes one partial result per column to the workspace. A second launch folds those of
+// all blocks, in order, and writes the column results.
 //
 // The schedule fixes the number of blocks for a device; there are fewer if there are fewer rows,
 // but at least one, which leaves the identity if there are no rows. The order of additions does not
@@ -43,6 +44,8 @@ struct Shape {
   unsigned chunks;
   /// Partial results of each column: the blocks of the grid.
   SizeExpr parts;
+  /// The next two rows are loaded while one is computed.
+  bool loadsAhead;
 
   uint32_t groups() const { return block / threads; }
 };
@@ -67,7 +70,26 @@ public:
     }
   }
 
+  /// What differs from row to row and is loaded, at addresses that are not loaded themselves. In
+  /// place, a row that another block has overwritten must not be loaded.
+  void findLoadsAhead() {
+    auto isRead = [](SizeSymbolAttr symbol) { return symbol.isValue(); };
+    for (unsigned id : program.reach(roots)) {
+      const Node &node = program[id];
+      if (shape.loadsAhead && !isInPlace && node.kind == NodeKind::Load &&
+          (node.dims & program.parallelMask()) && !node.expr.anySymbol(isRead)) {
+        bool isOfRow = !(node.dims & program.reducedMask());
+        for (unsigned k = 0; k < (isOfRow ? 1 : shape.chunks); ++k) {
+          ahead.push_back({id, isOfRow ? std::nullopt : std::optional(k)});
+          aheadTypes.push_back(node.type);
+          aheadLanes.push_back(isOfRow ? 1 : space.getWidth());
+        }
+      }
+    }
+  }
+
   void emit() {
+    findLoadsAhead();
     lane = function.rem(function.threadId(), function.index(shape.threads));
     group = function.div(function.threadId(), function.index(shape.threads));
     int64_t count = *space.getChunks().getConstant();
@@ -126,34 +148,98 @@ private:
     Value groups = function.index(shape.groups()), first = function.mul(function.blockId(), groups);
     Value step = function.mul(function.size(shape.parts), groups);
     SizeExpr rows = program.getExtent(0, program.numParallel());
-    auto columns =
-        function.loop(first, function.size(rows), step, start, [&](Value row, ValueRange carried) {
-          Value active;
-          if (shape.groups() > 1) {
-            row = function.add(row, group);
-            active = function.less(row, function.size(rows));
-            row = function.minimum(row, function.sub(function.size(rows), function.index(1)));
-          }
-          return sweepRow(top, common, row, active, carried);
-        });
-    leavePartials(columns);
+    auto sweepOne = [&](Value row, ValueRange carried, ValueRange loaded) {
+      Value active;
+      if (shape.groups() > 1) {
+        row = function.add(row, group);
+        active = function.less(row, function.size(rows));
+        row = function.minimum(row, function.sub(function.size(rows), function.index(1)));
+      }
+      return sweepRow(top, common, row, active, carried, loaded);
+    };
+    // Single elements are packed as they come, so they are not ahead.
+    if (ahead.empty() || !vectors) {
+      leavePartials(
+          function.loop(first, function.size(rows), step, start,
+                        [&](Value row, ValueRange carried) { return sweepOne(row, carried, {}); }));
+      return function.setVectorAddresses(nullptr);
+    }
+    // A step takes two rows, and loads those of the next step into their registers when they have
+    // been used. Registers of their own would be copied at the end, which waits for the loads.
+    size_t numColumns = start.size(), numAhead = ahead.size();
+    llvm::append_range(start, loadAhead(top, first, {}));
+    llvm::append_range(start, loadAhead(top, function.add(first, step), {}));
+    Value twoSteps = function.add(step, step);
+    auto body = [&](Value row, ValueRange carried) {
+      ValueRange own = carried.slice(numColumns, numAhead), others = carried.take_back(numAhead);
+      Value other = function.add(row, step);
+      SmallVector<Value> sums = sweepOne(row, carried.take_front(numColumns), own);
+      SmallVector<Value> next = loadAhead(top, function.add(row, twoSteps), own);
+      sums = function.choose(
+          function.less(other, function.size(rows)), ValueRange(sums).getTypes(),
+          [&] { return sweepOne(other, sums, others); }, [&] { return sums; });
+      llvm::append_range(sums, next);
+      llvm::append_range(sums, loadAhead(top, function.add(other, twoSteps), others));
+      return sums;
+    };
+    SmallVector<Value> columns = function.loop(first, function.size(rows), twoSteps, start, body);
+    leavePartials(ValueRange(columns).take_front(numColumns));
     function.setVectorAddresses(nullptr);
+  }
+
+  /// Loads this group's row of the rows from `first`, if there is one; the bits of `ahead`.
+  /// `otherwise`: no constants in a loop, or LLVM would unpack the bits in the branch, which waits
+  /// for them.
+  SmallVector<Value> loadAhead(Frame &top, Value first, ValueRange otherwise) {
+    Value number = shape.groups() > 1 ? function.add(first, group) : first;
+    Frame row(&top);
+    emitter.bindLinear(row, number, 0, program.numParallel());
+    SmallVector<std::unique_ptr<Frame>> frames;
+    for (unsigned k = 0; k < shape.chunks; ++k) {
+      frames.push_back(std::make_unique<Frame>(&row));
+      space.bindChunk(function, *frames.back(), places[k]);
+    }
+    auto frameOf = [&](std::optional<unsigned> chunk) {
+      return chunk ? frames[*chunk].get() : &row;
+    };
+    // Frames outside of the branch below get their values here.
+    for (const Ahead &one : ahead) {
+      emitter.firstLane(*frameOf(one.chunk), program[one.node].expr);
+    }
+    Value rows = function.size(program.getExtent(0, program.numParallel()));
+    return function.loadBits(function.less(number, rows), aheadTypes, aheadLanes, otherwise, [&] {
+      SmallVector<Value> values;
+      for (const Ahead &one : ahead) {
+        Frame inside(frameOf(one.chunk));
+        values.push_back(emitter.value(inside, one.node));
+      }
+      return values;
+    });
   }
 
   /// Emits all phases of one row; returns the updated running values of the columns.
   SmallVector<Value> sweepRow(Frame &top, ArrayRef<std::unique_ptr<Frame>> common, Value number,
-                              Value active, ValueRange carried) {
+                              Value active, ValueRange carried, ValueRange loaded) {
     Frame row(&top);
     emitter.bindLinear(row, number, 0, program.numParallel());
     if (isInPlace) {
       row.mask = active;
     }
+    auto supply = [&](Frame &frame, std::optional<unsigned> chunk) {
+      for (auto [one, bits, type, lanes] : llvm::zip(ahead, loaded, aheadTypes, aheadLanes)) {
+        if (one.chunk == chunk) {
+          frame.values[one.node] = function.fromBits(bits, type, lanes);
+        }
+      }
+    };
+    supply(row, std::nullopt);
     emitter.hoist(row, program.getReducedNodes(0));
     std::vector<std::unique_ptr<Frame>> chunks;
     for (unsigned k = 0; k < shape.chunks; ++k) {
       chunks.push_back(std::make_unique<Frame>(&row));
       space.bindChunk(function, *chunks.back(), places[k]);
       chunks.back()->values.insert(common[k]->values.begin(), common[k]->values.end());
+      supply(*chunks.back(), k);
       if (isInPlace) {
         chunks.back()->mask = function.both(active, inside[k]);
       }
@@ -288,6 +374,14 @@ private:
   Accumulators across;
   SmallVector<Store> fullStores, rowStores;
   SmallVector<unsigned> roots;
+  /// What is loaded ahead: a node, of one of the thread's chunks or of the row.
+  struct Ahead {
+    unsigned node;
+    std::optional<unsigned> chunk;
+  };
+  SmallVector<Ahead> ahead;
+  SmallVector<Type> aheadTypes;
+  SmallVector<unsigned> aheadLanes;
   Value lane, group;
   /// A thread's chunks, and whether each lies inside of the row (null: always).
   SmallVector<Value> places, inside;
@@ -305,6 +399,7 @@ void mlir::frit::emitGpuKernel(gpu::GPUModuleOp module, const KernelProgram &pro
   shape.block = static_cast<uint32_t>(as.getBlock());
   shape.chunks = llvm::divideCeil(*space.getChunks().getConstant(), shape.threads);
   shape.parts = rows.ceilDiv(one * shape.groups()).min(one * as.getParts()).max(one);
+  shape.loadsAhead = as.getLoadsAhead();
   desc.workspaceBytes = ColumnParts::bytes(space, shape.parts, program.getAcross().size());
 
   std::string entry = addLaunch(desc, getNumberedEntry(desc), shape.parts, shape.block,

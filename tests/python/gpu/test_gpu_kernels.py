@@ -440,6 +440,24 @@ def test_reading_by_index():
     agree(function, table, index, values((3, 5)))
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+def test_neighbours_that_may_be_one_access(dtype):
+    """Numbers in groups of four: all or some of a group, at the beginning or not, from pointers at any multiple of an element."""
+    def corners(x):
+        x1, y1, x2, y2 = x.unbind(-1)
+        return (x2 - x1) * (y2 - y1), (x2 - x1).amax(-1), (y1 - y2).sum()
+
+    def some(x):
+        return x[..., 0] - x[..., 1], x[..., 1] * x[..., 2], x[:, :-1, 3] - x[:, 1:, 0]
+
+    for function in (corners, some):
+        numbers = values(8 * 33 * 4 + 3, dtype)
+        compiled = torch.compile(function, backend="frit")
+        for first in range(4):
+            x = numbers[first : first + 8 * 33 * 4].view(8, 33, 4)
+            compare(compiled(x), function(x))
+
+
 def test_an_index_out_of_range_is_an_error_of_the_emulation():
     compiled = torch.compile(lambda t, i: F.embedding(i, t) * 2, backend="frit")
     table = values((5, 3))

@@ -178,3 +178,38 @@ def test_what_all_blocks_load_alike_is_no_duty():
 )  # fmt: skip
 def test_resident_blocks(architecture, registers, threads, shared, blocks):
     assert sass.resident_blocks(architecture, registers, threads, shared) == blocks
+
+
+PIPELINED = """
+    @P0 {jump} `(.L_x_3)
+    LDG.E.128 R4, desc[UR4][R2.64]
+    .L_x_1:
+    FADD R8, R4, 1
+    LDG.E.128 R4, desc[UR4][R2.64]
+    STG.E.128 desc[UR4][R2.64], R8
+    @P1 {jump} `(.L_x_3)
+    BRA `(.L_x_1)
+    .L_x_3:
+    STG.E.128 desc[UR4][R2.64], R12
+    STG.E.128 desc[UR4][R2.64], R12
+    EXIT
+"""
+
+
+@pytest.mark.parametrize("jump", ["BRA", "CALL.REL.NOINC"])
+def test_loads_in_front_of_a_loop_that_loads_as_much_are_of_its_first_step(jump):
+    path = code(PIPELINED.format(jump=jump)).figures()
+    assert (path["loop"], path["instructions"], path["in_flight"], path["divisions"]) == (True, 5, 16, 0)
+    # Rows in registers lead to no such loop.
+    apart = """
+        @P0 BRA `(.L_x_1)
+        LDG.E.128 R4, desc[UR4][R2.64]
+        STG.E.128 desc[UR4][R2.64], R4
+        EXIT
+        .L_x_1:
+        LDG.E.128 R4, desc[UR4][R2.64]
+        STG.E.128 desc[UR4][R2.64], R4
+        @P1 BRA `(.L_x_1)
+        EXIT
+    """
+    assert not code(apart).figures()["loop"]

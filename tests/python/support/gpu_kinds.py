@@ -20,11 +20,13 @@ from unittest import mock
 import torch
 import torch.nn.functional as F
 from one_trace import OneTrace
+from torch._decomp import decompositions
 from torch._functorch.aot_autograd import aot_module_simplified
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils import _pytree as pytree
 
 from benchmarks import gpu_kernels
+from benchmarks.programs.giou import loss_padded
 from frit import backend
 from frit.capture.graph import capture
 from frit.eager.decompositions import decomposition_table
@@ -185,6 +187,12 @@ def mean_squared_error(s):
 
 
 @kind(**BLOCKS)
+def box_loss(s):
+    """The corners of a box are neighbours, and boxes lie beside each other."""
+    return loss_padded, [s.randn(s.rows(1 << 22), 4, dtype=F32), s.randn(s.rows(1 << 22), 4, dtype=F32)]
+
+
+@kind(**BLOCKS)
 def sum_of_channels(s):
     return lambda x: x.sum((0, 2, 3)), [s.randn(8 if s.small else 256, 64, 56, 56, dtype=F32)]
 
@@ -284,6 +292,18 @@ def norm_backward_many_rows(s):
         return dx.to(x.dtype), (dy.float() * n).sum(0), dy.float().sum(0)
 
     return function, [s.randn(rows, columns), s.randn(rows, columns), s.randn(columns), s.randn(rows, 1, dtype=F32), s.randn(rows, 1, dtype=F32)]
+
+
+@kind(**BLOCKS)
+def norm_backward_few_rows(s):
+    """As few rows as are read in one pass: a block takes one at a time, and loads the next one meanwhile."""
+    rows, columns = (32768, 64) if s.small else (4096, 4096)
+
+    def function(dy, x, mean, rstd, w, b):
+        # Eager's kernel for CPUs sums columns in bf16.
+        return decompositions.native_layer_norm_backward(dy, x, [columns], mean, rstd, w, b, [True, True, True])
+
+    return function, [*(s.randn(rows, columns) for _ in range(2)), *(s.randn(rows, 1, dtype=F32) for _ in range(2)), *(s.randn(columns) for _ in range(2))]
 
 
 @kind(**BLOCKS)

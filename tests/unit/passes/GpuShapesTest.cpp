@@ -88,6 +88,20 @@ TEST(GpuShapes, SingleElementsAreLoadedTogetherUntilMemoryIsBusy) {
   }
 }
 
+TEST(GpuShapes, ThreadsTakeSeveralElementsIfNoneAreVectorsAndAllAreMany) {
+  constexpr int64_t many = 1 << 24;
+  // One operand of halves, of floats, two of floats; a function; none.
+  EXPECT_EQ(chooseSingles({.bytes = 2}, many), 16);
+  EXPECT_EQ(chooseSingles({.bytes = 4}, many), 8);
+  EXPECT_EQ(chooseSingles({.bytes = 8}, many), 4);
+  EXPECT_EQ(chooseSingles({.bytes = 4, .heavyFunctions = 1}, many), 4);
+  EXPECT_EQ(chooseSingles({.bytes = 0}, many), 1);
+  // A quarter of a million threads are left.
+  EXPECT_EQ(chooseSingles({.bytes = 4}, 1 << 21), 8);
+  EXPECT_EQ(chooseSingles({.bytes = 4}, (1 << 21) - 1), 4);
+  EXPECT_EQ(chooseSingles({.bytes = 4}, 1000), 1);
+}
+
 TEST(GpuShapes, ScansTakeAThreadAColumnWhereColumnsAreMany) {
   struct Case {
     ScanNumbers scan;
@@ -208,6 +222,9 @@ TEST(GpuShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
   RowNumbers waiting = unknown(128);
   waiting.values = 3;
   expectShape(waiting, 512, 512, 2);
+  // They may take 64 registers at once.
+  waiting.values = 2;
+  expectShape(waiting, 256, 256, 4);
   // Chunks narrower than the schedule's are more numerous.
   RowNumbers narrow = unknown(128, 1);
   narrow.vector = 8;
@@ -225,6 +242,17 @@ TEST(GpuShapes, RowsOfUnknownLengthAreKeptWhereTheyAreReadAgain) {
   expectShape(bounded, 32, 128, 4);
   bounded.mostChunks = 0;
   expectShape(bounded, 8, 128, 1);
+}
+
+TEST(GpuShapes, RowsAsLongAsInTheFirstCallHaveAFormOfTheirOwn) {
+  // Four chunks are kept by each of 256 threads.
+  for (auto [chunks, usual] :
+       {std::pair(1, 1u), {256, 1u}, {257, 2u}, {512, 2u}, {768, 3u}, {769, 0u}, {0, 0u}}) {
+    RowNumbers row = unknown(128);
+    row.expectedChunks = chunks;
+    EXPECT_EQ(shapeRows(row).usual, usual) << chunks;
+  }
+  EXPECT_EQ(shapeRows(known(512)).usual, 0u);
 }
 
 TEST(GpuShapes, RowsThatAreNoWholeChunksAreKeptByElements) {

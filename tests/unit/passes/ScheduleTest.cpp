@@ -465,6 +465,16 @@ TEST(Schedule, RowsAndColumnsFillADevice) {
   EXPECT_EQ(bothWays(16384, 8192, 90).numbers.parts, 132);
 }
 
+TEST(Schedule, RowsAndColumnsLoadAheadWhereRegistersAllow) {
+  // Two blocks of 256 threads have no register to spare; one of 512 has.
+  BothWays two = bothWays(32768, 4096, 90), one = bothWays(32768, 4096, 90, 2, 2, 3);
+  EXPECT_EQ(two.numbers.resident, 2);
+  EXPECT_EQ(two.numbers.unroll, 0);
+  EXPECT_EQ(one.numbers.resident, 1);
+  EXPECT_EQ(one.numbers.unroll, 2);
+  EXPECT_LE(one.registers, 128);
+}
+
 TEST(Schedule, RowsAndColumnsMustPay) {
   EXPECT_EQ(bothWays(1024, 4096, 90).refusal, BothWays::Refusal::TooFewRows);
   EXPECT_EQ(bothWays(16, 64, 90).refusal, BothWays::Refusal::TooFewRows);

@@ -115,11 +115,11 @@ _BELOW = (
     ("instructions", "single elements instead of vectors: an access and a conversion for each",
      "bias_gelu_residual/frit_add_mul_tanh_u layer_norm/frit_sum_div_sub_mul_add_u argmax_rows/frit_argmax_max_u "
      "softmax_short/frit_max_sub_exp_sum_div_u softmax_odd/frit_max_sub_exp_sum_div softmax_long_odd/frit_max_sub_exp_sum_div "
-     "softmax_endless/frit_max_sub_exp_sum_div_u layer_norm_wide/frit_sum_div_sub_mul_add_u "
+     "softmax_endless/frit_max_sub_exp_sum_div_u layer_norm_wide/frit_sum_div_sub_mul_add_u norm_backward_few_rows/frit_sub_mul_div_sum_u_0 "
      "pairwise_distance/frit_sub_mul_sum_u padded/frit_copy cumsum_odd_rows/frit_scan"),
     ("in flight", "single elements instead of vectors, fewer than a row of 2 bytes needs",
      "column_sum/frit_sum_u_0 column_sums_beyond_32_bits/frit_sum_u_0 argmax_all/frit_argmax_u_0 pairwise_distance/frit_sub_mul_sum_u "
-     "inner_slice/frit_add padded/frit_copy cumsum_odd_rows/frit_scan"),
+     "norm_backward_few_rows/frit_sub_mul_div_sum_u_0 cumsum_odd_rows/frit_scan"),
     ("in flight", "an address waits for an index that is read first",
      "embedding_scale/frit_gather_mul_u cross_entropy/frit_cmp_sub_log_select_gather_u gathered_elements/frit_gather_u"),
     ("instructions", "an exponential of each element, which writes nothing: at most 10 % over the bar",
@@ -131,6 +131,7 @@ _BELOW = (
     ("instructions", "a tile in shared memory, by single elements of a byte or with unknown sizes",
      "transposed_bytes/frit_add transposed_bytes/frit_add_u dynamic_flat_transpose/frit_add"),
     ("barriers", "a tile is filled in four parts", "both_orders/frit_mul_add_u transposed_bytes/frit_add_u gelu_transposed/frit_mul_erf_add_u"),
+    ("barriers", "a step takes two rows, with two barriers each", "norm_backward_few_rows/frit_sub_mul_div_sum_0 rms_norm_backward/frit_mul_sum_div_sub_0"),
     ("in flight", "bound by instructions: each element draws a block of four random numbers", "dropout_residual/frit_random_shru_cmp_select_mul_u"),
     ("instructions", "each element draws a block of four random numbers", "dropout_residual/frit_random_shru_cmp_select_mul_u"),
     ("in flight", "bound by instructions: functions of libdevice", "transcendental/frit_sin_erf_mul_exp_log1p transcendental/frit_sin_erf_mul_exp_log1p_u"),
@@ -150,7 +151,7 @@ _BELOW = (
      "gelu_backward_bias/frit_mul_add_tanh_sub_sum_0 gelu_backward_bias/frit_mul_add_tanh_sub_sum_u_0"),
     ("in flight", "bound by instructions, and eight columns' sums take its registers", "gelu_backward_bias/frit_mul_add_tanh_sub_sum_u_0"),
     ("instructions", "rows of unknown length: chunks beyond the end are computed, too",
-     "dynamic_softmax/frit_max_sub_exp_sum_div_v0 dynamic_softmax/frit_max_sub_exp_sum_div dynamic_softmax_odd/frit_max_sub_exp_sum_div_v0 "
+     "dynamic_softmax/frit_max_sub_exp_sum_div_v0 dynamic_softmax/frit_max_sub_exp_sum_div "
      "dynamic_softmax_odd/frit_max_sub_exp_sum_div dynamic_softmax_wide/frit_max_sub_exp_sum_div_v0 dynamic_softmax_wide/frit_max_sub_exp_sum_div "
      "dynamic_softmax_of_channels/frit_mul_max_sub_exp_sum dynamic_softmax_of_slice/frit_max_sub_exp_sum_div_v0 dynamic_softmax_of_slice/frit_max_sub_exp_sum_div "
      "dynamic_softmax_of_wide_slice/frit_max_sub_exp_sum_div_v0 dynamic_softmax_of_wide_slice/frit_max_sub_exp_sum_div "

@@ -7,7 +7,8 @@ The hot path is found from the control flow alone. Among all paths from the entr
 moves the most bytes of global memory (in 16-byte accesses, if the kernel has them), and among equal ones the shortest. So code for rare
 cases (a partial chunk, element by element; the slow path of a division) is not on it. On this path, the innermost loop that loads the most
 such bytes is hot. If a path without loops loads no less (except for loads that are the same in all blocks), that path is hot instead: in a
-kernel that keeps rows in registers and sweeps longer ones, it is the one with registers. Predicated instructions count as executed.
+kernel that keeps rows in registers and sweeps longer ones, it is the one with registers. But if it leads to a loop that loads as much
+and stores, those are the loads of the loop's first step, and the loop is hot. Predicated instructions count as executed.
 """
 
 import re
@@ -34,6 +35,10 @@ class Instruction:
     @property
     def base(self):
         return self.opcode.split(".")[0]
+
+    def jumps(self):
+        """Whether it jumps inside of the kernel; ptxas makes calls of some of these jumps."""
+        return self.base == "BRA" or (self.base == "CALL" and "`(.L_" in self.operands)
 
     def width(self):
         """Returns the bytes of a memory access."""
@@ -127,7 +132,7 @@ class Code:
     def __init__(self, instructions, labels):
         """`labels` maps names to numbers of instructions."""
         starts = {0, *labels.values()}
-        starts |= {n + 1 for n, each in enumerate(instructions) if each.base in ("BRA", "EXIT", "BRX", "RET", "BREAK")}
+        starts |= {n + 1 for n, each in enumerate(instructions) if each.jumps() or each.base in ("EXIT", "BRX", "RET", "BREAK")}
         order = sorted(n for n in starts if n < len(instructions))
         number = {start: n for n, start in enumerate(order)}
         self.blocks = []
@@ -136,12 +141,12 @@ class Code:
             block = Block(instructions[start:end])
             last = block.instructions[-1]
             always = not last.predicate and not re.match(r"!?U?P\d", last.operands)
-            if last.base == "BRA":
+            if last.jumps():
                 to = TARGET.search(last.operands)
                 if to and to.group(1) in labels and labels[to.group(1)] in number:
                     block.next.append(number[labels[to.group(1)]])
-                always = always and last.opcode in ("BRA", "BRA.U")
-            leaves = last.base in ("BRA", "EXIT", "RET") and always
+                always = always and last.opcode in ("BRA", "BRA.U", "CALL.REL.NOINC")
+            leaves = (last.jumps() or last.base in ("EXIT", "RET")) and always
             if not leaves and n + 1 < len(order):
                 block.next.append(n + 1)
             self.blocks.append(block)
@@ -213,6 +218,16 @@ class Code:
                 best[block] = moved + own, length - len(self.blocks[block].instructions), (block, *way)
         return best[start][2] if start in best else ()
 
+    def _leads(self, start, end):
+        """Whether a path leads from one block to another."""
+        seen, todo = {start}, [start]
+        while todo:
+            for to in self.blocks[todo.pop()].next:
+                if to not in seen:
+                    seen.add(to)
+                    todo.append(to)
+        return end in seen
+
     def hot(self):
         """Returns (instructions of the hot path, whether it is a loop)."""
         loops, back = self._loops()
@@ -231,6 +246,11 @@ class Code:
         loaded[None] = sum(self._wide(block, (LOADS,)) + self._wide(block) / 1024 for block in straight)
         loaded[None] -= shared_loads([each for block in straight for each in self.blocks[block].instructions])
         header = max(loaded, key=lambda header: (loaded[header], header is None))
+        if header is None:
+            ahead = [block for block in straight if self._wide(block, (LOADS,))]
+            stores = {innermost.get(block) for block in way if self._wide(block, (STORES,))}
+            equal = [each for each in stores - {None} if int(loaded[each]) == int(loaded[None]) > 0]
+            header = next((each for each in equal if any(self._leads(block, each) for block in ahead)), None)
         if header is None:
             way = straight
         else:
@@ -254,7 +274,7 @@ class Code:
         return {
             "loop": is_loop, "instructions": len(path), "moved": moved, "in_flight": in_flight(path * (2 if is_loop else 1)),
             "per_16": per_16(len(path)), "mufu": per_16(count["MUFU"]), "load": max(loads, default=0), "store": max(stores, default=0),
-            "barriers": count["BAR"], "divisions": sum(each.base == "CALL" and "slowpath" not in each.operands for each in path),
+            "barriers": count["BAR"], "divisions": sum(each.base == "CALL" and not each.jumps() and "slowpath" not in each.operands for each in path),
         }  # fmt: skip
 
 
