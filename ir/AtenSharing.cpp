@@ -8,6 +8,19 @@
 using namespace mlir;
 using namespace mlir::frit;
 
+static LayoutAttr layoutIn(std::optional<ArrayAttr> layouts, unsigned number) {
+  return layouts && number < layouts->size() ? dyn_cast<LayoutAttr>((*layouts)[number])
+                                             : LayoutAttr();
+}
+
+LayoutAttr mlir::frit::getTracedOperandLayout(AtenOp op, unsigned operand) {
+  return layoutIn(op.getOperandLayouts(), operand);
+}
+
+LayoutAttr mlir::frit::getTracedResultLayout(AtenOp op, unsigned result) {
+  return layoutIn(op.getResultLayouts(), result);
+}
+
 /// Operators that may return their first operand, or a view of it, although their schema does not
 /// say so. tests/python/trust/test_hidden_views.py looks for more in torch.
 static bool isHiddenView(StringRef name) {
@@ -157,12 +170,7 @@ Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
   if (!type || op.getNumResults() == 0 || !isa<RankedTensorType>(op.getResult(0).getType())) {
     return Sharing::Always;
   }
-  auto layoutIn = [](std::optional<ArrayAttr> layouts, unsigned number) {
-    return layouts && number < layouts->size() ? dyn_cast<LayoutAttr>((*layouts)[number])
-                                               : LayoutAttr();
-  };
-  LayoutAttr from = layoutIn(op.getOperandLayouts(), viewed),
-             to = layoutIn(op.getResultLayouts(), 0);
+  LayoutAttr from = getTracedOperandLayout(op, viewed), to = getTracedResultLayout(op, 0);
   // The operator returns the operand exactly if that has the layout already.
   auto ifSameLayout = [&] {
     return !from || !to                           ? Sharing::Unknown

@@ -9,6 +9,10 @@
 /// schemas do not say it. Importer, passes and the check of plans all ask here.
 namespace mlir::frit {
 
+/// The layouts with which the call was traced; null if they are not known.
+LayoutAttr getTracedOperandLayout(AtenOp op, unsigned operand);
+LayoutAttr getTracedResultLayout(AtenOp op, unsigned result);
+
 struct Access {
   SmallVector<unsigned> writes;  // operand numbers
   bool writesList = false;       // from a tensor list, as of `_foreach_add_`

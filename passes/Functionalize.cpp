@@ -347,40 +347,16 @@ private:
     if (op.getOpName() != "aten.as_strided.default") {
       return false;
     }
-    auto layoutIn = [](std::optional<ArrayAttr> layouts, unsigned number) {
-      return layouts ? dyn_cast<LayoutAttr>((*layouts)[number]) : LayoutAttr();
-    };
-    LayoutAttr from = layoutIn(op.getOperandLayouts(), view.operand),
-               to = layoutIn(op.getResultLayouts(), 0);
+    LayoutAttr from = getTracedOperandLayout(op, view.operand), to = getTracedResultLayout(op, 0);
     auto source = cast<RankedTensorType>(op.getOperand(view.operand).getType());
     if (!from || !to || !isDense(from, source)) {
       return true;
     }
-    SizeExpr elements = SizeExpr::constant(op.getContext(), 1);
-    for (SizeExpr size : getSizes(source)) {
-      elements = elements * size;
-    }
     auto start = (SizeExpr(to.getOffset()) - SizeExpr(from.getOffset())).getConstant();
-    SmallVector<std::pair<int64_t, int64_t>> dims; // strides and sizes
-    for (auto [size, stride] :
-         llvm::zip(getSizes(cast<RankedTensorType>(op.getResult(0).getType())), to.getStrides())) {
-      if (!size.getConstant() || !SizeExpr(stride).getConstant()) {
-        return true;
-      }
-      if (!size.isConstant(1)) {
-        dims.emplace_back(*SizeExpr(stride).getConstant(), *size.getConstant());
-      }
-    }
-    llvm::sort(dims);
-    int64_t extent = 1;
-    for (auto [stride, size] : dims) {
-      if (stride < extent) {
-        return true;
-      }
-      extent += (size - 1) * stride;
-    }
-    return !start || !elements.getConstant() || *start < 0 ||
-           *start + extent > *elements.getConstant();
+    auto whole = getStorageSpan(from, source);
+    auto part = getStorageSpan(to, cast<RankedTensorType>(op.getResult(0).getType()));
+    return !start || !whole || !part || part->overlaps || *start < 0 ||
+           *start + part->elements > whole->elements;
   }
 
   static LogicalResult mayShare(AtenOp write, AtenOp call) {
@@ -408,11 +384,9 @@ private:
   /// A value that stands for the memory of a tensor from now on: it lies alike, so views do too.
   /// That of an argument is stored in it.
   Value placedLike(Value value, Value tensor, Attribute dtype) {
-    LayoutAttr layout;
-    if (auto op = tensor.getDefiningOp<AtenOp>(); op && op.getResultLayoutsAttr()) {
-      layout =
-          dyn_cast<LayoutAttr>(op.getResultLayoutsAttr()[cast<OpResult>(tensor).getResultNumber()]);
-    }
+    auto op = tensor.getDefiningOp<AtenOp>();
+    LayoutAttr layout =
+        op ? getTracedResultLayout(op, cast<OpResult>(tensor).getResultNumber()) : LayoutAttr();
     auto made = value.getDefiningOp<AtenOp>();
     if (!layout || !made || made->getNumResults() != 1 || made.getResultLayoutsAttr()) {
       return value;

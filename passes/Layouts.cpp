@@ -228,6 +228,27 @@ static SizeExpr whereNotEmpty(SizeExpr stride) {
   return sum;
 }
 
+std::optional<StorageSpan> mlir::frit::getStorageSpan(LayoutAttr layout, RankedTensorType type) {
+  SmallVector<std::pair<int64_t, int64_t>> dims;
+  for (auto [size, stride] : llvm::zip(getSizes(type), layout.getStrides())) {
+    auto length = size.getConstant(), step = SizeExpr(stride).getConstant();
+    if (!length || !step) {
+      return std::nullopt;
+    }
+    if (*length != 1) {
+      dims.emplace_back(*step, *length);
+    }
+  }
+  // In order of strides, each step has to pass over everything before it.
+  llvm::sort(dims);
+  StorageSpan span;
+  for (auto [step, length] : dims) {
+    span.overlaps |= step < span.elements;
+    span.elements += step * (length - 1);
+  }
+  return span;
+}
+
 std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout,
                                                               RankedTensorType type) {
   SmallVector<SizeExpr> sizes = getSizes(type);

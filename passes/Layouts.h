@@ -75,6 +75,17 @@ inline LayoutAttr withOffset(LayoutAttr layout, SizeExpr offset) {
 /// Bytes of an element of a tensor type; a boolean has one.
 unsigned getStoredBytes(Type tensor);
 
+/// The stretch of storage in which the elements of a tensor lie.
+struct StorageSpan {
+  /// From the first element to behind the last one.
+  int64_t elements = 1;
+  /// Whether several elements lie in one place.
+  bool overlaps = false;
+};
+
+/// nullopt if a size or a stride varies.
+std::optional<StorageSpan> getStorageSpan(LayoutAttr layout, RankedTensorType type);
+
 /// The dims from the largest stride to the smallest, if the strides are a permutation of row-major
 /// ones, so that every element has a place of its own and there are no gaps.
 std::optional<SmallVector<int64_t>> getDenseOrder(LayoutAttr layout, RankedTensorType type);

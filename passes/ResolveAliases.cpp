@@ -34,26 +34,8 @@ static bool sharesPlaces(AtenOp op) {
   if (!layout || overlaps(layout, type)) {
     return false;
   }
-  SmallVector<std::pair<int64_t, int64_t>> dims;
-  for (auto [size, stride] : llvm::zip(getSizes(type), layout.getStrides())) {
-    auto length = size.getConstant(), step = SizeExpr(stride).getConstant();
-    if (!length || !step) {
-      return false;
-    }
-    if (*length != 1) {
-      dims.emplace_back(*step, *length);
-    }
-  }
-  // In order of strides, each step has to pass over everything before it.
-  llvm::sort(dims);
-  int64_t span = 0;
-  for (auto [step, length] : dims) {
-    if (step <= span) {
-      return true;
-    }
-    span += step * (length - 1);
-  }
-  return false;
+  std::optional<StorageSpan> span = getStorageSpan(layout, type);
+  return span && span->overlaps;
 }
 
 namespace {

@@ -52,6 +52,15 @@ def build_interpreted(captured, settings, name, match=None):
 
 
 @pytest.fixture
+def seen():
+    """Collects the executables of a test."""
+    import checker
+
+    with checker.executables() as found:
+        yield found
+
+
+@pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The folder of the test's disk cache, which is on for graphs, here and in processes that the test starts. AOTAutograd's results are off, because
     they would hide the graphs; `results_folder` has them too."""

@@ -2,7 +2,6 @@
 
 import json
 
-import checker
 import pytest
 import torch
 import torch.nn.functional as F
@@ -12,13 +11,6 @@ import frit
 pytestmark = pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() != "AVX512", reason="counts what is chosen on machines with AVX-512")
 
 attend = F.scaled_dot_product_attention
-
-
-@pytest.fixture
-def seen():
-    """Collects the executables of a test."""
-    with checker.executables() as found:
-        yield found
 
 
 def own(executables):

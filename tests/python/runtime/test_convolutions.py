@@ -3,7 +3,6 @@
 import copy
 import json
 
-import checker
 import pytest
 import torch
 from torch import nn
@@ -14,13 +13,6 @@ import frit
 pytestmark = pytest.mark.skipif(
     torch.backends.cpu.get_cpu_capability() not in ("AVX2", "AVX512"), reason="counts what is chosen on machines with AVX2 or AVX-512"
 )
-
-
-@pytest.fixture
-def seen():
-    """Collects the executables of a test."""
-    with checker.executables() as found:
-        yield found
 
 
 def own(executables):

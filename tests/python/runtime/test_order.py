@@ -8,13 +8,6 @@ import torch
 from torch import inf, nan
 
 
-@pytest.fixture
-def seen():
-    """Collects the executables of a test."""
-    with checker.executables() as found:
-        yield found
-
-
 def own(executables):
     return sum(json.loads(one.stats())["own_orders"] for one in executables)
 

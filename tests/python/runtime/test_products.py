@@ -2,7 +2,6 @@
 
 import json
 
-import checker
 import pytest
 import torch
 from torch import nn
@@ -12,13 +11,6 @@ import frit
 
 # With only AVX2 the kernel is chosen for few sizes; tests/unit/runtime/cpu tests its values.
 pytestmark = pytest.mark.skipif(torch.backends.cpu.get_cpu_capability() != "AVX512", reason="counts what is chosen on machines with AVX-512")
-
-
-@pytest.fixture
-def seen():
-    """Collects the executables of a test."""
-    with checker.executables() as found:
-        yield found
 
 
 def own(executables):
