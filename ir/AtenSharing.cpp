@@ -177,10 +177,13 @@ Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
            : from.getStrides() == to.getStrides() ? Sharing::Always
                                                   : Sharing::Never;
   };
+  // Where a fake kernel says that the operand itself has other strides, it is wrong about it.
+  Sharing itself =
+      from && to && from.getStrides() != to.getStrides() ? Sharing::Unknown : Sharing::Always;
   bool sameDtype = op.getOperandDtypes()[viewed] == op.getResultDtypes()[0];
   bool isComplex = isa<ComplexType>(type.getElementType());
   if (name == "aten.type_as.default") {
-    return !sameDtype ? Sharing::Never : op.getDevicesAttr() ? Sharing::Unknown : Sharing::Always;
+    return !sameDtype ? Sharing::Never : op.getDevicesAttr() ? Sharing::Unknown : itself;
   }
   if (name.starts_with("aten.to.")) {
     std::optional<AtenSchema> schema = AtenSchema::lookup(name);
@@ -195,22 +198,22 @@ Sharing mlir::frit::getSharing(AtenOp op, unsigned viewed) {
     return copies || !sameDtype  ? Sharing::Never
            : op.getDevicesAttr() ? Sharing::Unknown
            : hasFormat           ? ifSameLayout()
-                                 : Sharing::Always;
+                                 : itself;
   }
   if (name.contains("dropout")) {
     auto probability = dyn_cast<FloatAttr>(arguments[1]);
     bool isNothing = probability && probability.getValue().isZero();
-    return isNothing || isFalse(arguments[2]) ? Sharing::Always : Sharing::Never;
+    return isNothing || isFalse(arguments[2]) ? itself : Sharing::Never;
   }
   if (name == "aten.sum_to_size.default") {
     SmallVector<SizeExpr> sizes = getSizes(type),
                           sums = getSizes(cast<RankedTensorType>(op.getResult(0).getType()));
-    return sizes == sums                         ? Sharing::Always
+    return sizes == sums                         ? itself
            : constants(sizes) && constants(sums) ? Sharing::Never
                                                  : Sharing::Unknown;
   }
   if (name == "aten.conj_physical.default") {
-    return isComplex ? Sharing::Never : Sharing::Always;
+    return isComplex ? Sharing::Never : itself;
   }
   if (name == "aten.resolve_conj.default" || name == "aten.resolve_neg.default") {
     return isComplex || name == "aten.resolve_neg.default" ? Sharing::Unknown : Sharing::Always;

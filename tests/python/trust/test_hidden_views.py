@@ -121,6 +121,18 @@ def test_copies_and_views_of_views(name):
     assert checker.sharing([*found, given]) == checker.sharing([*expected, own])
 
 
+def test_an_operand_whose_strides_a_fake_kernel_does_not_know():
+    """torch traces this dropout with the strides of new memory. Eager returns the slice."""
+
+    def function(x):
+        t = x * 2
+        y = torch.nn.functional.dropout(t[:, ::2], 0.0, True)
+        return y.mul_(3), t
+
+    with pytest.raises(Exception, match="may share or copy"):
+        compiled(Function(function), [torch.ones(2, 4)])
+
+
 def test_a_result_that_is_an_operand_against_all_words():
     """The compiler does not know that this operator may return its operand. The runtime sees it, and copies."""
 
