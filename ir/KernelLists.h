@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 
 /// Kernels over lists: one launch for several uses of a kernel.
 ///
@@ -18,6 +19,9 @@ namespace mlir::frit {
 inline constexpr size_t kMostListBytes = 32760;
 /// The most bytes with any driver.
 inline constexpr size_t kClassicListBytes = 4096;
+
+/// A kernel with more than one sweep has launches of at least so many elements for each of them.
+inline constexpr int64_t kElementsOfSweep = 1 << 20;
 
 /// Bytes of an item with so many operands, results and parameters.
 inline size_t getListItemBytes(size_t values) { return 8 * (1 + values); }

@@ -307,8 +307,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
         store = storeOf(call->getResult(first + i), base);
       }
       bool owned = inPlace && (store || (!isa<BlockArgument>(base) && isOwnStorage(base)));
-      if (owned && isLastReader(call, number, base, store) &&
-          isDense(layouts.lookup(use.get()), type)) {
+      if (owned && isLastReader(call, number, base, store) && isWithoutRepeats(use.get())) {
         if (store) {
           doneStores.push_back(store);
         }
@@ -324,6 +323,16 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       use.set(copy(call, use.get(), isDense(layout, type) ? layout : getContiguousLayout(type),
                    /*shared=*/false));
     }
+  }
+
+  /// Whether each element has a place of its own: nothing is repeated, but there may be gaps.
+  bool isWithoutRepeats(Value value) {
+    if (isDense(layouts.lookup(value), cast<RankedTensorType>(value.getType()))) {
+      return true;
+    }
+    auto part = value.getDefiningOp<ReindexOp>();
+    return part && isView(part) && part.getMap().getPermutation() &&
+           isDense(layouts.lookup(part.getOperand()), part.getOperand().getType());
   }
 
   /// The store that writes `result` itself back to the argument.

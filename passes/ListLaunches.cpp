@@ -1,6 +1,7 @@
 #include "passes/ListLaunches.h"
 
 #include "ir/FritAttributes.h"
+#include "ir/KernelLists.h"
 #include "passes/FlatRegions.h"
 #include "passes/LoopNests.h"
 
@@ -38,9 +39,8 @@ std::optional<ListLaunches::List> ListLaunches::lookup(RegionOp region) const {
 
 /// How often a GPU block repeats its sweep, so that about a thousand blocks remain; at most 16.
 static int64_t getSweeps(const ListLaunches::List &list) {
-  constexpr double elementsOfThousandBlocks = 1 << 20;
   return llvm::bit_floor(
-      static_cast<uint64_t>(std::clamp(list.elements / elementsOfThousandBlocks, 1.0, 16.0)));
+      static_cast<uint64_t>(std::clamp(list.elements / kElementsOfSweep, 1.0, 16.0)));
 }
 
 void ListLaunches::annotate(KernelOp kernel, const List &list) {

@@ -136,8 +136,9 @@ def PlaceOperandsPass : Pass<"frit-place-operands", "::mlir::frit::GraphOp"> {
     value itself, so the strides would be lost. An operand that was traced with gaps or with
     repetitions, and does not lie so, becomes a view of a tensor that has the gaps as padding and
     each repetition once. A kernel writes that tensor. Gaps count before and in dims of one element
-    too, as in a mask for one query. Operands with other strides, and slices of
-    something over four times as large, are left to `frit-assign-layouts`.
+    too, as in a mask for one query. What a call writes to and was traced with gaps becomes such a
+    view in any case. Operands with other strides, and slices of something over four times as large,
+    are left to `frit-assign-layouts`.
 
     ```mlir
     frit.aten "attention"(%m) [#frit.operand<0>] {operand_layouts = [#frit.layout<[0, 8, 1]>]}

@@ -33,9 +33,12 @@ struct PlaceOperandsPass : frit::impl::PlaceOperandsPassBase<PlaceOperandsPass> 
   void place(AtenOp call, OpOperand &use, const SizeEstimate &estimate) {
     auto type = dyn_cast<RankedTensorType>(use.get().getType());
     LayoutDemand demand = getLayoutDemand(use);
-    if (!type || demand.kind != DemandKind::Exact || !isKernelElement(type.getElementType()) ||
-        llvm::is_contained(call.getMutatedOperands().value_or(ArrayRef<int64_t>()),
+    if (!type || demand.kind != DemandKind::Exact || !isKernelElement(type.getElementType())) {
+      return;
+    }
+    if (llvm::is_contained(call.getMutatedOperands().value_or(ArrayRef<int64_t>()),
                            use.getOperandNumber())) {
+      placeWritten(call, use, demand.layout, estimate);
       return;
     }
     Value &known = placed[{use.get(), demand.layout}];
@@ -54,6 +57,16 @@ struct PlaceOperandsPass : frit::impl::PlaceOperandsPassBase<PlaceOperandsPass> 
     }
     if (known) {
       use.set(known);
+    }
+  }
+
+  /// What the call writes to is a tensor of its own, unless it is a whole argument or a value
+  /// without gaps, which the call may write in place.
+  void placeWritten(AtenOp call, OpOperand &use, LayoutAttr wanted, const SizeEstimate &estimate) {
+    if (!isDense(wanted, cast<RankedTensorType>(use.get().getType()))) {
+      if (Value own = make(call, use.get(), wanted, estimate, /*all=*/true)) {
+        use.set(own);
+      }
     }
   }
 

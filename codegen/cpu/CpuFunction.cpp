@@ -3,6 +3,7 @@
 #include "codegen/cpu/ContextLayout.h"
 #include "codegen/cpu/CpuSchedules.h"
 #include "codegen/cpu/Loops.h"
+#include "ir/KernelLists.h"
 #include "ir/Planted.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -352,13 +353,24 @@ Value CpuFunction::isStreaming(unsigned result) {
   }
   MLIRContext *context = builder.getContext();
   SizeExpr bytes = SizeExpr::constant(context, 0);
+  SizeExpr elements = getNumElements(cast<RankedTensorType>(kernel.getResultTypes()[result]));
+  int64_t bytesOfElement = 0;
   for (TypeRange types :
        {TypeRange(kernel.getArgumentTypes()), TypeRange(kernel.getResultTypes())}) {
     for (Type type : types) {
       if (auto tensor = dyn_cast<RankedTensorType>(type)) {
-        bytes = bytes + getNumElements(tensor) * getElementBytes(tensor.getElementType());
+        unsigned width = getElementBytes(tensor.getElementType());
+        bytes = bytes + getNumElements(tensor) * width;
+        if (getNumElements(tensor) == elements) {
+          bytesOfElement += width;
+        }
       }
     }
+  }
+  // What the launch of a list reads and writes, not one item alone.
+  int64_t sweeps = kernel.getSweeps().value_or(1);
+  if (sweeps > 1) {
+    bytes = bytes.max(SizeExpr::constant(context, sweeps * kElementsOfSweep * bytesOfElement));
   }
   SmallVector<SizeExpr> strides;
   for (const Store &store : program.getStores()) {

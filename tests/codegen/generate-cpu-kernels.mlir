@@ -24,6 +24,18 @@ frit.kernel @dynamic(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit
 
 // -----
 
+// A list: what counts is what its launches move, at least, not one of its tensors alone.
+// CHECK-LABEL: func.func @list
+// CHECK: arith.constant 33554432 : i64
+// CHECK: llvm.store {{.*}}nontemporal
+frit.kernel @list(%x: tensor<?xf32, #frit.dims<[p0]>>) -> tensor<?xf32, #frit.dims<[p0]>>
+    attributes {list = 64 : i64, sweeps = 4 : i64, symbols = [#frit.symbol<"p0", min = 0>]} {
+  %0 = arith.mulf %x, %x : tensor<?xf32, #frit.dims<[p0]>>
+  frit.yield %0 : tensor<?xf32, #frit.dims<[p0]>>
+}
+
+// -----
+
 // A length of whole vectors: no mask, no second loop.
 // CHECK-LABEL: func.func @whole
 // CHECK-SAME: frit.units = #frit.size<1>

@@ -50,7 +50,7 @@ frit.graph @one_query(%x: tensor<1x5xf32>) -> tensor<4xf32> attributes {symbols 
 
 // -----
 
-// What lies so already, what has neither gaps nor repetitions, a slice of something large, rows that overlap, and what the call writes to stay.
+// What lies so already, what has neither gaps nor repetitions, a slice of something large, rows that overlap, and what is written without gaps stay.
 // CHECK-LABEL: frit.graph @others
 // CHECK-NOT:     fill
 frit.graph @others(%x: tensor<5x8xf32>, %y: tensor<5x5xf32>) -> (tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5x5xf32>) attributes {symbols = []} {
@@ -65,6 +65,21 @@ frit.graph @others(%x: tensor<5x8xf32>, %y: tensor<5x5xf32>) -> (tensor<4xf32>, 
   %5 = frit.aten "aten.attend.default"(%2) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>],
        operand_layouts = [#frit.layout<[2, 1]>], result_layouts = [#frit.layout<[1]>], reason = "attention"} : (tensor<5x5xf32>) -> tensor<4xf32>
   %6 = frit.aten "aten.attend_.default"(%2) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], mutated_operands = array<i64: 0>,
-       operand_layouts = [#frit.layout<[8, 1]>], result_layouts = [#frit.layout<[5, 1]>], reason = "attention"} : (tensor<5x5xf32>) -> tensor<5x5xf32>
+       operand_layouts = [#frit.layout<[1, 5]>], result_layouts = [#frit.layout<[5, 1]>], reason = "attention"} : (tensor<5x5xf32>) -> tensor<5x5xf32>
   frit.return %1, %3, %4, %5, %6 : tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<4xf32>, tensor<5x5xf32>
+}
+
+// -----
+
+// What is written has a tensor of its own, even if it has the right gaps already.
+// CHECK-LABEL: frit.graph @written
+// CHECK-NEXT:    %[[P:.*]] = frit.reindex %arg0
+// CHECK-NEXT:    %[[L:.*]] = frit.reindex %[[P]] <(d0, d1) -> (d0, d1) where [d1 in 0 to 5]> fill 0.000000e+00 : f32 : tensor<5x5xf32> -> tensor<5x8xf32>
+// CHECK-NEXT:    %[[V:.*]] = frit.reindex %[[L]] <(d0, d1) -> (d0, d1)> : tensor<5x8xf32> -> tensor<5x5xf32>
+// CHECK-NEXT:    frit.aten "aten.attend_.default"(%[[V]])
+frit.graph @written(%x: tensor<5x8xf32>) -> tensor<5x5xf32> attributes {symbols = []} {
+  %0 = frit.reindex %x <(d0, d1) -> (d0, d1)> : tensor<5x8xf32> -> tensor<5x5xf32>
+  %1 = frit.aten "aten.attend_.default"(%0) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], mutated_operands = array<i64: 0>,
+       operand_layouts = [#frit.layout<[8, 1]>], result_layouts = [#frit.layout<[5, 1]>], reason = "attention"} : (tensor<5x5xf32>) -> tensor<5x5xf32>
+  frit.return %1 : tensor<5x5xf32>
 }

@@ -58,3 +58,42 @@ def test_strides(name, dynamic):
         torch.testing.assert_close(value, expected_value)
         if name != "a slice of something large":
             assert strides.tolist() == expected.tolist()
+
+
+@torch.library.custom_op("frit_tests::written_strides_of", mutates_args=("x",))
+def written_strides_of(x: torch.Tensor) -> torch.Tensor:
+    x.add_(1)
+    return torch.tensor(x.stride())
+
+
+@written_strides_of.register_fake
+def _(x):
+    return torch.empty(x.dim(), dtype=torch.int64)
+
+
+WRITTEN = {name: program for name, program in PROGRAMS.items() if name not in ("a scalar", "a slice of something large") and "repeated" not in name} | {
+    "a slice of a value": lambda x: (x * 2)[..., :3],
+    "rows of a value": lambda x: (x * 2)[:, 1:3],
+    "a slice of an argument": lambda x: x[..., 1:4],
+    "rows of an argument": lambda x: x[:, 1:3],
+    "columns of an argument": lambda x: x.mT[:, 1:],
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", WRITTEN)
+def test_strides_of_what_is_written(name, dynamic):
+    """An operator that writes to a part of a tensor gets it with eager's strides too, and what it writes arrives."""
+
+    def function(x):
+        y = WRITTEN[name](x)
+        return written_strides_of(y), y, x * 2
+
+    compiled = torch.compile(function, backend="frit", dynamic=dynamic, fullgraph=True)
+    for rows, columns in (5, 5), (4, 7), (9, 8):
+        x = torch.randn(2, rows, columns)
+        theirs = x.clone()
+        results, expected = compiled(x), function(theirs)
+        assert results[0].tolist() == expected[0].tolist()
+        torch.testing.assert_close((*results[1:], x), (*expected[1:], theirs))
+        assert results[1].stride() == expected[1].stride()
