@@ -1,7 +1,8 @@
-"""The hot path of machine code and its figures (tests/python/support/machine_code/sass.py), for listings written by hand."""
+"""The hot path of machine code and its figures (benchmarks/gpu_static/sass.py), for listings written by hand."""
 
 import pytest
-from machine_code import sass
+
+from benchmarks.gpu_static import sass
 
 
 def code(text):

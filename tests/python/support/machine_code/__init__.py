@@ -1,1 +1,1 @@
-"""The machine code of GPU kernels: its figures (sass), the required figures (bars), and the code of each kind of kernel (assembled)."""
+"""The machine code of GPU kernels: the required figures (bars), and the code of each kind of kernel (assembled)."""

@@ -8,9 +8,10 @@ import emulation
 from gpu_kinds import captured_on_a_device
 
 from benchmarks import ptx
+from benchmarks.gpu_static import sass
 from frit import native
 
-from . import bars, sass
+from . import bars
 
 
 def compiled_for(graph, name, architecture, calls=()):

@@ -1,6 +1,6 @@
 """Bars (limits) for the machine code of GPU kernels, so that an H200 (132 processors, 1.98 GHz, 4.8 TB/s) is bound by its memory.
 
-sass.py finds the hot path of a thread. The committed figures are in tests/golden/gpu-sass.json, written by scripts/gpu-table; a test
+benchmarks/gpu_static/sass.py finds the hot path of a thread. The committed figures are in tests/golden/gpu-sass.json, written by scripts/gpu-table; a test
 compares them. A kernel that misses a bar is listed in EXCEPTIONS with a reason, and must be removed when it reaches the bar.
 """
 
@@ -8,7 +8,7 @@ import re
 from dataclasses import dataclass, fields
 from pathlib import Path
 
-from . import sass
+from benchmarks.gpu_static import sass
 
 GOLDEN = Path(__file__).resolve().parents[3] / "golden" / "gpu-sass.json"
 #: 4.8 TB/s times 800 ns, over 132 processors (Little's law).

@@ -24,6 +24,7 @@ TARGET = re.compile(r"`\(([.$\w]+)\)")
 #: The limits of one multiprocessor: registers, threads, blocks, bytes of shared memory.
 PROCESSOR = {80: (65536, 2048, 32, 164 << 10), 90: (65536, 2048, 32, 228 << 10), 100: (65536, 2048, 32, 228 << 10)}
 RESERVED_SHARED = 1 << 10  # of each block
+RARE = 10_000  # what counts as the length of code that hardly ever runs
 
 
 @dataclass
@@ -218,6 +219,30 @@ class Code:
                 best[block] = moved + own, length - len(self.blocks[block].instructions), (block, *way)
         return best[start][2] if start in best else ()
 
+    def scores(self):
+        """Returns {block: (bytes, negative length)} of the best path from each block. A trap and a function that is called are very long."""
+        if not self.blocks:
+            return {}
+        loops, back = self._loops()
+        best, order, seen, stack = {}, [], {0}, [(0, iter(self.blocks[0].next))]
+        while stack:
+            block, rest = stack[-1]
+            for to in rest:
+                if (block, to) not in back and to not in seen:
+                    seen.add(to)
+                    stack.append((to, iter(self.blocks[to].next)))
+                    break
+            else:
+                order.append(block)
+                stack.pop()
+        for block in order:
+            own = self.blocks[block]
+            length = sum(RARE if each.base == "BPT" or (each.base == "CALL" and not each.jumps()) else 1 for each in own.instructions)
+            after = [best[to] for to in own.next if (block, to) not in back and to in best]
+            moved, rest = max(after, default=(0, 0))
+            best[block] = moved + self._wide(block), rest - length
+        return best
+
     def _leads(self, start, end):
         """Whether a path leads from one block to another."""
         seen, todo = {start}, [start]
@@ -278,21 +303,52 @@ class Code:
         }  # fmt: skip
 
 
-def listing(text):
-    """Parses the output of `nvdisasm -c` for a cubin to {entry: Code}; called functions have `$` labels and are left out."""
+@dataclass
+class Listed:
+    """All instructions of an entry, with the functions that it calls, whose labels begin with `$`."""
+
+    instructions: list = field(default_factory=list)
+    labels: dict = field(default_factory=dict)
+    addresses: list = field(default_factory=list)
+    own: int = 0  # the instructions before those functions
+
+    def code(self):
+        return Code(self.instructions[: self.own], {name: at for name, at in self.labels.items() if at <= self.own and not name.startswith("$")})
+
+    def ahead(self):
+        """Returns for each instruction (bytes that the best way from there to an exit moves, its length, negative), without going round a loop."""
+        if not hasattr(self, "_ahead"):
+            code = Code(self.instructions, self.labels)
+            self._ahead, first = [(0, 0)] * (len(self.instructions) + 1), 0
+            best = code.scores()
+            for number, block in enumerate(code.blocks):
+                for n in range(len(block.instructions)):
+                    self._ahead[first + n] = best.get(number, (-1, 0))
+                first += len(block.instructions)
+        return self._ahead
+
+
+def listed(text):
+    """Parses the output of `nvdisasm -c` for a cubin to {entry: Listed}."""
     found = {}
     for name, body in re.findall(r"//-+ \.text\.(\w+)\s+-+\n(.*?)(?=//-+ \.|\Z)", text, re.S):
-        instructions, labels = [], {}
+        one = found[name] = Listed()
         for line in body.splitlines():
             label = LABEL.match(line)
             if label and label.group(1).startswith("$"):
-                break
+                one.own = one.own or len(one.instructions)
             if label:
-                labels[label.group(1)] = len(instructions)
+                one.labels[label.group(1)] = len(one.instructions)
             elif code := LINE.match(line):
-                instructions.append(Instruction(code.group(2) or "", code.group(3), code.group(4)))
-        found[name] = Code(instructions, labels)
+                one.instructions.append(Instruction(code.group(2) or "", code.group(3), code.group(4)))
+                one.addresses.append(int(code.group(1), 16))
+        one.own = one.own or len(one.instructions)
     return found
+
+
+def listing(text):
+    """Parses the output of `nvdisasm -c` for a cubin to {entry: Code}; called functions have `$` labels and are left out."""
+    return {name: one.code() for name, one in listed(text).items()}
 
 
 def resident_blocks(architecture, registers, threads, shared):
