@@ -3,7 +3,8 @@
     python -m benchmarks.gpu_static [--output FILE.json] [--triton PYTHON] [--kept FOLDER] [PROGRAM ...]
 
 Inductor's side needs an interpreter with torch and the triton of its release: this one, or the one that --triton names. Without it the columns of
-Inductor are empty. --kept keeps its kernels in a folder, and takes from there what a run before has left.
+Inductor are empty. --kept keeps its kernels in a folder, and takes from there what a run before has left. --short only prints the short table of
+docs/Gpu.md from a file of results.
 """
 
 import argparse
@@ -46,8 +47,11 @@ def main():
     parser.add_argument("--output")
     parser.add_argument("--triton", default=sys.executable if importlib.util.find_spec("triton") else None)
     parser.add_argument("--kept")
+    parser.add_argument("--short", metavar="FILE.json")
     parser.add_argument("names", nargs="*", metavar="PROGRAM")
     options = parser.parse_args()
+    if options.short:
+        return print("\n".join(sides.short(one) for one in json.loads(Path(options.short).read_text())["rows"]))
     known = programs()
     unknown = [name for name in options.names if name not in known]
     if unknown:

@@ -161,7 +161,8 @@ def meta(value):
 
 
 class Operators(TorchDispatchMode):
-    """Notes the operators of torch that a wrapper calls beside its kernels, with the bytes that each has to move."""
+    """Notes the operators of torch that a wrapper calls beside its kernels, with the bytes that each has to move, and its launches. Of a product, which
+    is left out, what it adds counts: a kernel's work otherwise."""
 
     def __init__(self):
         super().__init__()
@@ -172,8 +173,10 @@ class Operators(TorchDispatchMode):
         tensors = lambda x: [each for each in torch.utils._pytree.tree_leaves(x) if isinstance(each, torch.Tensor)]  # noqa: E731
         given, made = tensors((arguments, keywords)), tensors(result)
         storages = {x.untyped_storage()._cdata for x in given}
-        if given and any(x.untyped_storage()._cdata not in storages for x in made):
-            self.calls.append([str(operator), sum(x.nbytes for x in given + made)])
+        if operator is torch.ops.aten.addmm.out:
+            self.calls.append([str(operator), arguments[0].nbytes, 0])
+        elif given and any(x.untyped_storage()._cdata not in storages for x in made):
+            self.calls.append([str(operator), sum(x.nbytes for x in given + made), 1])
         return result
 
 

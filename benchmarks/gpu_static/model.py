@@ -21,7 +21,7 @@ START, LATENCY, L2_LATENCY, MEETING, LAUNCH = 0.2, 0.75, 0.3, 0.03, 1.5
 FROM_L2 = 64  # bytes of a cycle that a processor gets
 L2_KEEPS, L1_KEEPS = 40 << 20, 128 << 10
 POWER = 6
-MANY = 20_000  # instructions of a block that is followed few times
+MANY = 40_000  # instructions of warps for which blocks far away are followed
 
 
 @dataclass(frozen=True)
@@ -69,9 +69,9 @@ def estimate(work):
     return Estimate(together + LAUNCH, max(times, key=times.get), times)
 
 
-def of_operator(moved):
+def of_operator(moved, launches=1):
     """Returns the microseconds of an operator that torch runs at the speed of memory."""
-    return moved / (DRAM * REACHABLE) + LAUNCH
+    return moved / (DRAM * REACHABLE) + launches * LAUNCH
 
 
 def time_alone(trace, threads, shared=frozenset()):
@@ -117,10 +117,10 @@ def most_in_flight(trace):
 
 def work_of(listed, launch, registers, shared):
     """Returns (Work, Trace) of a launch. Sectors that blocks far away read as well are read once for all blocks; those that only a neighbour touches
-    are shared by two."""
-    at = middle(launch.grid)
+    are shared by two. Blocks are like the one in the middle, unless the launch has samples."""
+    at = max(launch.samples, key=lambda each: each[1])[0] if launch.samples else middle(launch.grid)
     trace = walk(listed, launch, at)
-    near, *rest = [walk(listed, launch, each) for each in beside(at, launch.grid, 3 if trace.instructions < MANY else 1)] or [None]
+    near, *rest = [walk(listed, launch, each) for each in beside(at, launch.grid, max(1, min(16, MANY // trace.instructions)))] or [None]
     far = set().union(*(each.read for each in rest))
     blocks = math.prod(launch.grid)
     resident = sass.resident_blocks(launch.architecture, registers, launch.threads, shared)
@@ -132,9 +132,14 @@ def work_of(listed, launch, registers, shared):
     again, lost = repeated(trace.touched, L1_KEEPS // held), repeated(trace.touched, L2_KEEPS // (held * min(PROCESSORS, blocks)))
     dram = ((own + by_some / 2 + written - both_write / 2 + lost) * blocks + by_all) * SECTOR + trace.unknown * blocks
     l2 = ((own + by_some + written + again) * blocks + by_all * min(PROCESSORS, blocks)) * SECTOR + trace.unknown * blocks
+    # Where blocks are unlike each other, all do so much of what all would do if they were like this one.
+    others = [(walk(listed, launch, block), count) for block, count in launch.samples]
+    share = sum(count * each.instructions for each, count in others) / (blocks * trace.instructions) if others else 1
+    share_moved = sum(count * len(each.read | each.written) for each, count in others) / (blocks * len(trace.read | trace.written)) if others else 1
+    done = blocks * share
     work = Work(
-        blocks, launch.threads, resident, time_alone(trace, launch.threads, far), trace.instructions * blocks, {name: n * blocks for name, n in trace.pipes.items()},
-        trace.special * blocks, dram, l2, int(most_in_flight(trace) * launch.threads * held),
+        blocks, launch.threads, resident, time_alone(trace, launch.threads, far), trace.instructions * done, {name: n * done for name, n in trace.pipes.items()},
+        trace.special * done, dram * share_moved, l2 * share_moved, int(most_in_flight(trace) * launch.threads * held),
     )  # fmt: skip
     return work, trace
 

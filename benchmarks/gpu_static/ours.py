@@ -119,20 +119,26 @@ def variant_of(action, values, addresses):
 
 
 def table_of(action, variant, values, addresses, items):
-    """Returns the words of a list's table: of each item the number of its first block, its addresses, ints and floats."""
+    """Returns the words of a list's table (of each item the number of its first block, its addresses, ints and floats), the number of blocks, and
+    samples of them."""
     count = action["items"]
     share = lambda list_, n: list_[n * len(list_) // count : (n + 1) * len(list_) // count]  # noqa: E731
-    words, total = [], 0
+    words, total, alike = [], 0, {}
     for n in range(count):
         blocks = values[variant["launches"][n]["x"]]
         if blocks > 0:
+            # Items with the same numbers have blocks that are alike, but for the last of each.
+            same = alike.setdefault(tuple(values.get(reg) for reg in share(action["ints"], n)), [total, blocks, 0])
+            same[2] += 1
             words += [total, *(addresses.of(reg) for reg in share(action["tensors"], n)), *(values.get(reg) for reg in share(action["ints"], n))]
             words += [None for _ in share(action["floats"], n)]
             total += blocks
     size = 1 + (len(action["tensors"]) + len(action["ints"]) + len(action["floats"])) // count
     while len(words) < items * size:
         words.append((1 << 31) - 1 if len(words) % size == 0 else 0)
-    return words, total
+    samples = [((first, 0, 0), (blocks - 1) * items_) for first, blocks, items_ in alike.values() if blocks > 1]
+    samples += [((first + blocks - 1, 0, 0), items_) for first, blocks, items_ in alike.values()]
+    return words, total, tuple(samples)
 
 
 def split(word):
@@ -163,12 +169,12 @@ def kernels_of(program, native=None):
         plain += [(8, None) for _ in action["floats"]] + [(8, each) for each in workspace]
         for launched, sizes in zip(plan["kernels"][action["kernel"]]["variants"][number]["launches"], variant["launches"]):
             size = lambda reg: 1 if reg == NONE else values[reg]  # noqa: E731
-            grid, parameters = (size(sizes["x"]), size(sizes["y"]), size(sizes["z"])), tuple(plain)
+            grid, parameters, samples = (size(sizes["x"]), size(sizes["y"]), size(sizes["z"])), tuple(plain), ()
             if launched["list_items"]:
-                words, blocks = table_of(action, variant, values, addresses, launched["list_items"])
+                words, blocks, samples = table_of(action, variant, values, addresses, launched["list_items"])
                 grid, parameters = (blocks, 1, 1), ((8 * len(words), tuple(half for word in words for half in split(word))),)
             if all(each > 0 for each in grid):
-                wanted.append((launched, Launch(ARCHITECTURE, launched["block_x"], grid, parameters, launched["cluster_x"])))
+                wanted.append((launched, Launch(ARCHITECTURE, launched["block_x"], grid, parameters, launched["cluster_x"], samples)))
     codes, registers = assembled(ptx.texts_of(result.artifact), {launched["entry"] for launched, _ in wanted})
     return [Kernel(one["entry"], codes[one["entry"]], launch, registers[one["entry"]], one["shared_bytes"]) for one, launch in wanted]
 

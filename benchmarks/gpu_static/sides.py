@@ -32,14 +32,14 @@ def of_launch(kernel):
 
 
 def row(found, least, operators=()):
-    """Returns the row of one side: sums over its launches, and the figures of the slowest. `operators`: bytes of each operator that torch runs."""
+    """Returns the row of one side: sums over its launches, and the figures of the slowest. `operators`: (bytes, launches) of each operator that torch runs."""
     main = max(range(len(found)), key=lambda n: found[n][1][0].microseconds)
     kernel, (estimate, work, trace) = found[main]
-    total = sum(each[0].microseconds for _, each in found) + sum(model.of_operator(each) for each in operators)
+    total = sum(each[0].microseconds for _, each in found) + sum(model.of_operator(*each) for each in operators)
     least = least or sum(each[1].dram for _, each in found)
     per_16 = lambda count: round(count * LANES / (least / VECTOR), 1)  # noqa: E731
     return {
-        "bytes": round(least), "microseconds": round(total, 1), "binds": estimate.binds, "launches": len(found) + len(operators),
+        "bytes": round(least), "microseconds": round(total, 1), "binds": estimate.binds, "launches": len(found) + sum(count for _, count in operators),
         "kernel": kernel.name, "config": kernel.config,
         "kb_in_flight": round(work.in_flight / 1024), "instructions": per_16(sum(each[1].instructions for _, each in found)),
         "mufu": per_16(sum(each[1].special for _, each in found)), "registers": kernel.registers, "blocks": work.resident, "threads": kernel.launch.threads,
@@ -71,7 +71,7 @@ def of_inductor(folder, least):
             tried = [(kernel, of_launch(kernel)) for kernel in kernels_in(folder, launch)]
             known[key] = min(tried, key=lambda each: each[1][0].microseconds)
         chosen.append(known[key])
-    return row(chosen, least, [count for _, count in said["operators"]])
+    return row(chosen, least, [each[1:] for each in said["operators"]])
 
 
 def kernels_in(folder, launch):
@@ -88,6 +88,13 @@ def kernels_in(folder, launch):
         config = ", ".join(f"{key} {value}" for key, value in one["config"].items())
         start = Launch(ours.ARCHITECTURE, one["threads"], tuple(one["grid"]), tuple(zip(one["bytes"], values)))
         yield ours.Kernel(name, listed, start, one["registers"], one["shared"], config)
+
+
+def short(one):
+    """Returns the line of a program in the short table of docs/Gpu.md."""
+    frit, other = one["frit"], one["inductor"]
+    binds = frit["binds"] if frit["binds"] == other["binds"] else f"{frit['binds']}, {other['binds']}"
+    return f"| `{one['program']}` | {frit['microseconds']:.0f}, {other['microseconds']:.0f} | {one['ratio']:.2f} | {binds} |"
 
 
 def summary(rows):

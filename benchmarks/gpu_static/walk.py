@@ -36,6 +36,8 @@ class Launch:
     #: Parameters: (bytes, value or None) in their order.
     parameters: tuple
     cluster: int = 1
+    #: (block, how many are like it); none if all are like the one in the middle.
+    samples: tuple = ()
 
 
 class Operand:
@@ -85,6 +87,13 @@ class Decoded:
         self.pipe = pipe_of(self)
 
 
+def decoded(listed):
+    """Returns the instructions of an entry with their operands told apart, once for all its blocks."""
+    if "decoded" not in listed.__dict__:
+        listed.decoded = [Decoded(one) for one in listed.instructions]
+    return listed.decoded
+
+
 #: How many lanes a processor serves in a cycle, by unit. Instructions are issued at four times 32.
 LANES_OF = {"fma": 128, "imad": 64, "alu": 64, "special": 16, "memory": 32, "double": 64}
 PIPES = (
@@ -130,7 +139,7 @@ class Machine:
 
     def __init__(self, listed, launch, block):
         self.listed, self.launch, self.block = listed, launch, block
-        self.decoded = listed.__dict__.setdefault("decoded", [Decoded(one) for one in listed.instructions])
+        self.decoded = decoded(listed)
         self.lanes, self.lane_count = np.arange(launch.threads, dtype=np.uint64), min(LANES, launch.threads)
         self.registers, self.active = {}, None
         self.trace = Trace(launch.threads)
