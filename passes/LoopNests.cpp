@@ -465,8 +465,9 @@ bool LoopNests::isCheap(Operation *op) const {
     bool free = def && (isOfPlace(def) || (roles.lookup(def) == NestRole::Free && !isView(def)));
     bytesIn += free || !isa<RankedTensorType>(operand.getType()) ? 0 : getStoredBytes(operand);
   }
+  // A cast that widens is always: in memory, what it reads takes less room.
   return getWeight(op) <= 1 && bytesIn <= getStoredBytes(op->getResult(0)) &&
-         cheapDepth.lookup(op) <= maxCheapDepth;
+         (isa<arith::ExtFOp>(op) || cheapDepth.lookup(op) <= maxCheapDepth);
 }
 
 /// Whether an elementwise operation is computed in its readers; the rules are those at the top of
