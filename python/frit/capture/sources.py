@@ -25,6 +25,18 @@ def innermost(stack_trace):
 
 
 def of_node(node):
-    """The source of an FX node; empty if torch recorded none."""
-    trace = node.meta.get("stack_trace")
+    """The source of an FX node; empty if torch recorded none for it or beside it."""
+    trace = node.meta.get("stack_trace") or (_beside(node) if node.op == "call_function" else None)
     return innermost(trace) if trace else ""
+
+
+def _beside(node):
+    """The stack trace of an operand or a reader of this node, or of a reader's. Dynamo makes tensors of Python's floats in nodes that have no trace
+    (`tensorify_python_scalars`): two conversions, then the operation."""
+    near = [node]
+    for _ in range(3):
+        traces = (other.meta.get("stack_trace") for one in near for other in (*one.all_input_nodes, *one.users))
+        if found := next(filter(None, traces), None):
+            return found
+        near = [reader for one in near for reader in one.users]
+    return None

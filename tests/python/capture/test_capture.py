@@ -59,6 +59,18 @@ def test_sources_name_the_innermost_user_line(graphs):
     assert innermost("no frames here") == ""
 
 
+def test_what_dynamo_makes_of_a_float_has_a_users_line(graphs):
+    """Its nodes have no stack trace: converting the float, and the operation with it."""
+
+    def function(x, by):
+        return (x.sin() * by + by).cos() - by
+
+    torch.compile(function, backend="frit", dynamic=True)(torch.randn(5, 7), 0.1)
+    sources = [(node["target"], node["metadata"].get("source", "")) for node in nodes(graphs[0])]
+    assert any("convert_element_type" in target or "_to_copy" in target for target, _ in sources), sources
+    assert all(source.startswith("test_capture.py:") and "x.sin() * by" in source for _, source in sources), sources
+
+
 def test_the_codes_are_those_of_the_installed_torch():
     assert schema.SCHEMA_VERSION[0] == torch_schema.SCHEMA_VERSION[0]
     assert schema.DTYPES == {d: int(c) for d, c in serialize._TORCH_TO_SERIALIZE_DTYPE.items()}
