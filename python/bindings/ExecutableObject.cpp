@@ -8,6 +8,8 @@
 
 #include <structmember.h>
 
+#include <algorithm>
+
 namespace frit {
 
 namespace {
@@ -402,6 +404,16 @@ PyObject *keepCubins(PyObject *self, PyObject *arguments) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject *limitThreads(PyObject *self, PyObject *number) {
+  long most = PyLong_AsLong(number);
+  if (PyErr_Occurred()) {
+    return nullptr;
+  }
+  reinterpret_cast<ExecutableObject *>(self)->executable->limitThreads(
+      static_cast<int>(std::clamp(most, 0L, 1L << 20)));
+  Py_RETURN_NONE;
+}
+
 PyObject *noteFailedSpecialization(PyObject *self, PyObject *) {
   reinterpret_cast<ExecutableObject *>(self)->executable->noteFailedSpecialization();
   Py_RETURN_NONE;
@@ -429,6 +441,8 @@ PyMethodDef methods[] = {
     {"keep_cubins", keepCubins, METH_VARARGS,
      "Before the first call: keeps the cubins that nvJitLink makes in a folder of the disk cache, "
      "and takes those of other processes; takes the folder and the most bytes of an entry."},
+    {"limit_threads", limitThreads, METH_O,
+     "Before the first call: calls use at most so many of torch's threads; 0: all."},
     {"watch_buckets", watchBuckets, METH_NOARGS,
      "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels "
      "of buckets that calls meet."},

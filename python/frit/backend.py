@@ -20,7 +20,7 @@ from torch._dynamo.utils import counters
 
 from . import environment, native, phases, planted
 from . import options as option_registry
-from .cache import compiled_graphs, saved_graph, summary
+from .cache import compiled_graphs, disk_cache, saved_graph, summary
 from .capture import as_is, opaque
 from .capture.graph import Captured, capture
 from .eager import rows
@@ -52,7 +52,7 @@ def frit(gm, example_inputs, *, mode=None, options=None):
     _FUNCTIONS.add(number_of_function())
     # Imported here, because `report` imports this module.
     settings = importlib.import_module("frit.report.watching").prepare(gm, settings)
-    with phases.watched(settings["progress"]):
+    with phases.watched(settings["progress"]), disk_cache.folder_of(settings):
         if _is_saved():
             return _compile_to_save(gm, example_inputs, settings)
         return _compile(gm, example_inputs, settings, lambda compiler, stage: compiler, _result_store(settings))
@@ -88,7 +88,7 @@ def _why_no_results(settings):
     if planted.NUMBER or settings["mutant"]:
         return "a mistake is planted"
     # These options need the traced graphs in each process.
-    for option, plain in (("verify", 0), ("autotune", False), ("cuda_graphs", False), ("fail_at", ""), ("dump_dir", "")):
+    for option, plain in (("verify", 0), ("autotune", False), ("cuda_graphs", False), ("fail_at", ""), ("dump_dir", ""), ("min_operators", 0)):
         if settings[option] != plain:
             return f"the option {option}"
     if settings["bucket_policy"] == "specialize":
@@ -197,8 +197,10 @@ def compile_graph(gm, example_inputs, *, settings, stage, channels_last=None, ma
     without the list none are. The arguments of the observers, (name, stage, captured, report, executable), are appended to the list `made`."""
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
+    if as_is.is_small(gm, settings["min_operators"]):
+        return _run_as_is(gm, name, settings, stage, channels_last, made, f"it has fewer than min_operators = {settings['min_operators']} operators", True)
     try:
-        with contextlib.ExitStack() as span:
+        with contextlib.ExitStack() as span, disk_cache.folder_of(settings):
             return _compile_graph(gm, name, settings, stage, channels_last, made, span)
     except FritError as error:
         if isinstance(error, OptionError) or not as_is.allowed(error, settings):
@@ -235,9 +237,9 @@ def _compile_graph(gm, name, settings, stage, channels_last, made, span):
     clock.note(captured, origin)
     if is_specialized:
         specialize.attach(executable, captured, _for_compiler(captured, settings), report, name)
-    compiled_graphs.keep_cubins(executable, settings)
+    _prepare_calls(executable, settings)
     cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
-    _note_channels_last(stage, short, channels_last)
+    _note_channels_last(stage, as_is.report("") if settings["dryrun"] else short, channels_last)
     captured.summary, captured.relaid = short, settings.get("channels_last_inputs", ())
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     if short["has_buckets"]:
@@ -251,6 +253,9 @@ def _compile_graph(gm, name, settings, stage, channels_last, made, span):
     made.append((name, stage, captured, report, executable))
     for observe in _OBSERVERS:
         observe(*made[-1])
+    if settings["dryrun"]:
+        captured.why_not_saved = "the option dryrun"
+        return as_is.instead(gm, name, captured.nodes, short)
     as_is.attach(executable, gm, captured, name, settings)
     executable = planted.plant_results(executable)
     return opaque.with_table(executable, captured) if captured.callbacks or captured.opaque_results else executable
@@ -264,9 +269,9 @@ def _captured(gm, name, clock):
     return captured
 
 
-def _run_as_is(gm, name, settings, stage, channels_last, made, reason):
-    """A boxed callable for a graph that cannot be captured or compiled; it runs the graph as it was traced."""
-    as_is.note(name, reason)
+def _run_as_is(gm, name, settings, stage, channels_last, made, reason, is_wanted=False):
+    """A boxed callable for a graph that cannot be captured or compiled, or that is not to be (`is_wanted`); it runs the graph as it was traced."""
+    as_is.note(name, reason, is_wanted)
     report = as_is.report(reason)
     captured = Captured(None, [], [], len(gm.graph.nodes))
     captured.why_not_saved = f"the whole graph ({reason})"
@@ -373,9 +378,15 @@ def _note_loaded(saved, executable, report, settings):
     _count(name, saved.stage, saved.nodes, report, saved.summary)
     # A file of torch has the options of its compilation; the options that apply after a compilation are those of this process.
     settings = settings or {**option_registry.resolve(None, None), **saved.settings}
-    compiled_graphs.keep_cubins(executable, settings)
+    _prepare_calls(executable, settings)
     as_is.attach_traced(executable, saved.traced, name, settings)
     guard.watch_loaded(executable, name, saved, settings)
+
+
+def _prepare_calls(executable, settings):
+    compiled_graphs.keep_cubins(executable, settings)
+    if settings["threads"] and hasattr(executable, "limit_threads"):
+        executable.limit_threads(settings["threads"])
 
 
 saved_graph.ON_LOAD.append(_note_loaded)

@@ -12,7 +12,6 @@ import re
 #: The variables that do not set the default of an option (`options.REGISTRY` has those).
 VARIABLES = {
     "FRIT_CACHE": "0 switches the disk cache off",
-    "FRIT_CACHE_DIR": "the folder of the disk cache",
     "FRIT_CACHE_LIMIT": "the limit of the disk cache: bytes, or a number with K, M, G or T (KB and KiB are K); 1 GiB by default",
     "FRIT_CUDA_SYNC": "1 waits for the GPU after each launch, so that an error names the kernel",
     "FRIT_LOGS": "what is logged, in the grammar of TORCH_LOGS: all, frit, graph, kernels, fallbacks, guards, timing",

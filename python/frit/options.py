@@ -69,6 +69,33 @@ REGISTRY = {
         Option("autotune", bool, False, "measure the schedules of each region instead of taking the first (see `frit.modes.autotune`)"),
         Option("cache", bool, True, "use the disk cache of compiled graphs (see `frit.cache.disk_cache`)"),
         Option(
+            "cache_dir",
+            str,
+            "",
+            "the folder of the disk cache; by default `frit` in the user's folder of caches (docs/Cache.md)",
+            environment="FRIT_CACHE_DIR",
+        ),
+        Option(
+            "threads",
+            int,
+            0,
+            "how many threads a call uses at most, kernels and ATen's operators alike (MKL's products have torch's number); 0: those of torch",
+            check=lambda number: _check_number("threads", number, "threads"),
+        ),
+        Option(
+            "min_operators",
+            int,
+            0,
+            "a graph of fewer operators runs as it was traced, where compiling it is not worth the time",
+            check=lambda number: _check_number("min_operators", number, "operators"),
+        ),
+        Option(
+            "dryrun",
+            bool,
+            False,
+            "compile each graph and say in a line what it would run, but run it as it was traced; nothing is read from or written to the disk cache",
+        ),
+        Option(
             "buckets",
             dict,
             {},
@@ -144,7 +171,7 @@ REGISTRY = {
             0,
             "how many first calls of each graph also run through ATen, on copies, and are compared (see `frit.verify`)",
             environment="FRIT_VERIFY",
-            check=lambda number: _check_count("verify", number),
+            check=lambda number: _check_number("verify", number, "calls"),
         ),
         Option(
             "verify_action",
@@ -178,8 +205,10 @@ REGISTRY = {
 #: The maximum number of sizes in all bucket lists of a graph together.
 MOST_BUCKETS = 64
 
-#: Options that apply after a graph is compiled. Neither the compiler nor the cache keys use them.
-AFTERWARDS = ("verify", "verify_action", "repro_dir", "repro_data", "minifier_level", "report_dir", "progress")
+#: Options that apply before or after a graph is compiled. Neither the compiler nor the cache keys use them.
+BESIDE = (
+    "verify", "verify_action", "repro_dir", "repro_data", "minifier_level", "report_dir", "progress", "cache_dir", "threads", "min_operators", "dryrun",
+)  # fmt: skip
 
 
 def check_buckets(value):
@@ -215,9 +244,9 @@ def _check_sizes(key, sizes):
         before = size
 
 
-def _check_count(name, number):
+def _check_number(name, number, what):
     if number < 0:
-        raise OptionError(f"frit: option {name!r} takes a number of calls, not {number}")
+        raise OptionError(f"frit: option {name!r} takes a number of {what}, not {number}")
 
 
 def nearest(name, known):
@@ -237,6 +266,9 @@ def resolve(mode=None, options=None):
     values.update(MODES[mode], mode=mode)
     for name, value in given.items():
         values[name] = _checked(name, value)
+    values["cache"] = values["cache"] and not values["dryrun"]
+    if values["min_operators"] and values["fallback"] == "error":
+        raise OptionError("frit: options 'min_operators' and 'fallback': 'error' contradict each other; small graphs would be left to ATen")
     return values
 
 

@@ -9,6 +9,7 @@ __attribute__((weak)) void GOMP_parallel(void (*function)(void *), void *data, u
                                          unsigned flags);
 __attribute__((weak)) int omp_get_thread_num();
 __attribute__((weak)) int omp_get_num_threads();
+__attribute__((weak)) void omp_set_num_threads(int threads);
 }
 
 namespace frit {
@@ -49,6 +50,20 @@ void parallelForOnTorchThreads(int64_t units, int64_t grain, RangeBody body, voi
   // The number of threads is not passed: libgomp rebuilds its pool when the number changes between
   // regions.
   GOMP_parallel(work, &team, 0, 0);
+}
+
+ThreadLimit::ThreadLimit(int most) {
+  // The first question for the number sets it, so it comes before.
+  if (most > 0 && omp_set_num_threads && at::get_num_threads() > most) {
+    before = at::get_num_threads();
+    omp_set_num_threads(most);
+  }
+}
+
+ThreadLimit::~ThreadLimit() {
+  if (before) {
+    omp_set_num_threads(before);
+  }
 }
 
 } // namespace frit

@@ -11,4 +11,18 @@ namespace frit {
 
 void parallelForOnTorchThreads(int64_t units, int64_t grain, RangeBody body, void *argument);
 
+/// Parallel regions that this thread begins have at most `most` threads while this object lives,
+/// those of ATen's operators too; 0 limits nothing.
+class ThreadLimit {
+public:
+  explicit ThreadLimit(int most);
+  ~ThreadLimit();
+  ThreadLimit(const ThreadLimit &) = delete;
+  ThreadLimit &operator=(const ThreadLimit &) = delete;
+
+private:
+  /// The number before; 0 if it is unchanged.
+  int before = 0;
+};
+
 } // namespace frit

@@ -7,6 +7,7 @@
 #include "runtime/plan/Signature.h"
 #include "runtime/simt/SimtBackend.h"
 #include "runtime/torch/Bridge.h"
+#include "runtime/torch/ParallelFor.h"
 #include "runtime/torch/TorchHost.h"
 
 #include <ATen/core/LegacyTypeDispatch.h>
@@ -348,6 +349,7 @@ Status TorchExecutable::runBelowAutograd(std::span<InputValue> inputs,
   c10::impl::ExcludeDispatchKeyGuard belowAutograd(
       c10::autograd_dispatch_keyset_with_ADInplaceOrView | c10::autocast_dispatch_keyset);
   c10::AutoGradMode noGrad(false);
+  ThreadLimit limit(mostThreads);
   RECORD_FUNCTION(spanName.c_str(), c10::ArrayRef<const c10::IValue>());
   int device = executor->constantGpu();
   FRIT_RETURN_IF_ERROR(checkArguments(inputs, device));

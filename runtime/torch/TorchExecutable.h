@@ -67,6 +67,8 @@ public:
   /// of operators; null if they cannot be captured. Calls without a graph are counted by the
   /// reason. Must precede the first call.
   void captureGraphs(GraphTensors tensors, std::shared_ptr<OperatorCapture> operators = nullptr);
+  /// Calls use at most this many of torch's threads; 0: all. Must precede the first call.
+  void limitThreads(int most) { mostThreads = most; }
   /// On a GPU, keeps cubins in a folder of Python's disk cache and takes them from there
   /// (CubinStore.h). Must precede the first call.
   void keepCubins(const std::string &root, uint64_t limit);
@@ -134,6 +136,7 @@ private:
   /// Set if buckets are watched.
   std::unique_ptr<SpecializedKernels> specialized;
   std::atomic<bool> noticed{false};
+  int mostThreads = 0;
   std::optional<ResultViews> views;
 };
 

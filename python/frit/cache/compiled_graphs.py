@@ -21,7 +21,7 @@ from .. import environment, native
 from ..capture.graph import Captured
 from ..errors import ArtifactError
 from ..logs import log
-from .disk_cache import BadEntry, DiskCache, default_folder, is_key, pack, pack_source, unpack, unpack_source
+from .disk_cache import BadEntry, DiskCache, default_folder, folder_of, is_key, pack, pack_source, unpack, unpack_source
 from .graph_key import Uncacheable, canonical_key, graph_key
 from .summary import StoredReport, is_summary, summary
 
@@ -74,7 +74,9 @@ def _store():
 
 def enabled(settings):
     """Whether the disk cache is on: by the options, the environment and torch's own switch."""
-    if not settings["cache"] or environment.truth("FRIT_CACHE", os.environ.get("FRIT_CACHE") or "1") is False or settings["dump_dir"] or settings["poison"]:
+    if environment.truth("FRIT_CACHE", os.environ.get("FRIT_CACHE") or "1") is False:
+        return False
+    if not settings["cache"] or settings["dump_dir"] or settings["poison"]:
         return False
     config = torch.compiler.config
     return not getattr(config, "force_disable_caches", False)
@@ -82,7 +84,8 @@ def enabled(settings):
 
 def keep_cubins(executable, settings):
     """Lets the executable keep the cubins that it makes on a GPU in the disk cache, and take those of other processes."""
-    store = _store() if enabled(settings) else None
+    with folder_of(settings):
+        store = _store() if enabled(settings) else None
     if store is not None and hasattr(executable, "keep_cubins"):
         executable.keep_cubins(store.root, store.limit)
 

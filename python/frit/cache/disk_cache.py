@@ -7,6 +7,8 @@ belong to the caller or to root and nobody else may write them.
 Layout: `<folder>/<format>/<first two digits of the key>/<key>`. docs/Cache.md describes the folder and the limit.
 """
 
+import contextlib
+import contextvars
 import hashlib
 import json
 import os
@@ -104,9 +106,22 @@ def is_key(value):
     return type(value) is str and re.fullmatch(r"[0-9a-f]{64}", value) is not None
 
 
+_asked_folder = contextvars.ContextVar("frit_cache_folder", default="")
+
+
+@contextlib.contextmanager
+def folder_of(settings):
+    """A context in which the folder is that of the option `cache_dir`."""
+    token = _asked_folder.set(os.path.expanduser(settings.get("cache_dir", "")))
+    try:
+        yield
+    finally:
+        _asked_folder.reset(token)
+
+
 def default_folder():
     """The folder of entries, or None if there is none."""
-    named = os.environ.get("FRIT_CACHE_DIR")
+    named = _asked_folder.get() or os.environ.get("FRIT_CACHE_DIR")
     if named:
         return named
     shared = os.environ.get("TORCHINDUCTOR_CACHE_DIR")

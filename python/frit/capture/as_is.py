@@ -10,6 +10,8 @@ than its fake kernel promised. The latter is a bug of the operator, so it is not
 
 import copy
 import functools
+import logging
+import operator
 import re
 
 import torch
@@ -105,12 +107,27 @@ def report(reason):
     return {**empty, "random": {}, "whole_graph": reason}
 
 
-def note(name, reason):
-    """Counts a graph that runs as it was traced, and warns."""
+def note(name, reason, is_wanted=False):
+    """Counts a graph that runs as it was traced, and warns unless the user wants that."""
     tally = counters["frit"]
     tally["whole_graphs"] += 1
     tally[f"whole_graph:{reason}"] += 1
-    log.warning("%s runs as it was traced, operator by operator: %s", name, reason)
+    log.log(logging.INFO if is_wanted else logging.WARNING, "%s runs as it was traced, operator by operator: %s", name, reason)
+
+
+def is_small(gm, least):
+    """Whether a graph has fewer operators than `least`."""
+    return least > 0 and sum(node.op == "call_function" and node.target is not operator.getitem for node in gm.graph.nodes) < least
+
+
+def instead(gm, name, nodes, short):
+    """A boxed callable that runs a graph as it was traced, although it is compiled (the option `dryrun`); a warning says what the compiled graph would
+    run."""
+    calls = sum(short["calls"].values())
+    left = f" ({', '.join(sorted(short['calls']))})" if calls else ""
+    counters["frit"]["dry_runs"] += 1
+    log.warning("%s: %d nodes would run as %d kernels and %d ATen calls%s; dryrun runs it as it was traced", name, nodes, short["kernels"], calls, left)
+    return boxed(gm)
 
 
 def reason_of(error):

@@ -13,7 +13,7 @@ from functools import partial
 import torch
 
 from ..errors import OptionError
-from ..options import AFTERWARDS
+from ..options import BESIDE
 
 _DIMENSION = re.compile(r"^(?P<of>.+)\[(?P<dim>-?\d+)\]$")
 
@@ -42,7 +42,7 @@ def resolve(settings, gm, example_inputs):
     return {**settings, "symbol_buckets": text, "symbol_names": names}
 
 
-_NOT_FOR_THE_COMPILER = frozenset(("buckets", "symbol_names", *AFTERWARDS))
+_NOT_FOR_THE_COMPILER = frozenset(("buckets", "symbol_names", *BESIDE))
 
 
 def for_compiler(settings):
@@ -59,6 +59,7 @@ def _find(key, sizes, option, names):
     seen = _SEEN_KEYS.setdefault(json.dumps({k: _text(v) for k, v in option.items()}), set())
     dimension = _DIMENSION.match(key)
     plain = f"{dimension['of']}[{int(dimension['dim'])}]" if dimension else key
+    plain = plain if plain in sizes else by_keyword(plain)
     if plain in sizes:
         seen.add(key)
         size = sizes[plain]
@@ -104,11 +105,12 @@ def places(gm, example_inputs):
 def _sizes(gm, example_inputs):
     # If arguments come in lists (compiled autograd), a wrapper module without a graph is passed; its arguments have no names.
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"] if hasattr(gm, "graph") else []
-    for argument, (node, value) in enumerate(zip(placeholders, example_inputs)):
+    sources = [getattr(node.meta.get("grapharg"), "source", None) for node in placeholders]
+    names = [readable(source.name if source is not None else node.name) for node, source in zip(placeholders, sources)]
+    for argument, (node, value, name) in enumerate(zip(placeholders, example_inputs, names)):
         # Dynamo passes the tensors of the call; the node has their symbolic sizes.
         value = node.meta.get("example_value", value)
-        source = getattr(node.meta.get("grapharg"), "source", None)
-        name = readable(source.name if source is not None else node.name)
+        name = name if (keyword := by_keyword(name)) in names else keyword
         if isinstance(value, torch.Tensor):
             # A ragged dimension has no single size; the rows of all samples together have one.
             ragged = value._ragged_idx if value.layout is torch.jagged else None
@@ -141,6 +143,11 @@ def readable(source):
     """`L['self']._modules['fc']._parameters['weight']` as a user writes it: `self.fc.weight`."""
     text = re.sub(r"\b[LG]\['([^'\]]+)'\]", r"\1", source)
     return re.sub(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^'\]]+)'\]", r".\1", text)
+
+
+def by_keyword(name):
+    """`kwargs['mask'][1]` as who calls a wrapper with keywords writes it: `mask[1]`."""
+    return re.sub(r"^kwargs\['(\w+)'\]", r"\1", name)
 
 
 def _variables_of_frame():

@@ -18,7 +18,7 @@ import weakref
 
 from .. import native
 from ..cache import compiled_graphs
-from ..cache.disk_cache import pack_source
+from ..cache.disk_cache import default_folder, folder_of, pack_source
 from ..cache.summary import StoredReport
 from ..logs import artifact, log
 
@@ -31,6 +31,7 @@ class Specializer:
         self._text = captured.json
         self._constants = captured.constants
         self._key = captured.key
+        self._folder = {"cache_dir": default_folder() or ""}
         self._settings = settings
         self._name = name
         if isinstance(report, StoredReport):
@@ -104,7 +105,8 @@ class _Worker:
                 reference, buckets = self._waiting.popleft()
             specializer = reference()
             if specializer is not None:
-                specializer.make(buckets, native.compiler())
+                with folder_of(specializer._folder):
+                    specializer.make(buckets, native.compiler())
             # Without this an executable that is not used any more would live until the next request.
             del specializer
 

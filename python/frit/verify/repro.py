@@ -15,7 +15,7 @@ import tempfile
 
 import torch
 
-from ..cache.disk_cache import default_folder
+from ..cache.disk_cache import default_folder, folder_of
 from ..errors import FritError, OptionError
 from ..logs import log
 from . import repro_text
@@ -75,7 +75,8 @@ def write(error, gm, settings, stage, arguments=None, title="", traced=None):
 def parent_folder(settings):
     """The folder of all repros: the one asked for, the one beside the cache, or a temporary one. Makes it if necessary."""
     named = settings["repro_dir"]
-    beside = default_folder()
+    with folder_of(settings):
+        beside = default_folder()
     for folder in filter(None, [named, beside and os.path.join(beside, "repro"), os.path.join(tempfile.gettempdir(), f"frit-repro-{os.getuid()}")]):
         try:
             os.makedirs(folder, mode=0o700, exist_ok=True)

@@ -13,7 +13,7 @@ import re
 import torch
 import torch.utils._pytree as pytree
 
-from ..options import AFTERWARDS
+from ..options import BESIDE
 
 _INLINE = 64  # the most elements of a constant that is written as a literal
 
@@ -67,7 +67,7 @@ if __name__ == "__main__":
 '''
 
 
-_NOT_WRITTEN = (*AFTERWARDS, "dump_dir")
+_NOT_WRITTEN = (*BESIDE, "dump_dir")
 
 
 def _options(settings):

@@ -1,5 +1,6 @@
 """`frit.memory`: the formula equals the memory of calls, as counted by torch's allocator, and nothing runs to compute it."""
 
+import functools
 import re
 
 import pytest
@@ -180,6 +181,21 @@ def test_sizes_get_names():
     assert list(memory.sizes) == ["batch", "a[1]", "others"] and "batch: 2 up, also a[0]" in str(memory) and "a[1]: 2 up, also b[1]" in str(memory)
     assert memory.formula == "4*a[1]*batch + 4*a[1]*others + 4*batch*others"
     assert memory.at(batch=10, others=20, **{"b[1]": 16}) == memory.at({"a[0]": 10, "others": 20, "a[1]": 16}) == 4 * (160 + 320 + 200)
+
+
+def test_keywords_that_a_wrapper_passes_on_have_their_names():
+    @functools.wraps(similarity)
+    def wrapper(*args, **kwargs):
+        return similarity(*args, **kwargs)
+
+    memory = frit.memory(wrapper, torch.randn(10, 16), b=torch.randn(12, 16))
+    assert list(memory.sizes) == ["args[0][0]", "args[0][1]", "b[0]"]
+
+    def both(mask, kwargs):
+        return mask.sum() + kwargs["mask"].sum()
+
+    memory = frit.memory(both, torch.randn(10), {"mask": torch.randn(12)})
+    assert list(memory.sizes) == ["mask[0]", "kwargs['mask'][0]"]
 
 
 def test_the_largest_size_within_a_budget():
