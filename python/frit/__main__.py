@@ -56,6 +56,16 @@ def main(arguments=None):
     return _CACHE_ACTIONS[chosen.action](DiskCache(folder))
 
 
+def bench():
+    """The command `frit-bench`, which is `frit bench`."""
+    return main(["bench", *sys.argv[1:]])
+
+
+def inspect():
+    """The command `frit-inspect`, which is `frit inspect`."""
+    return main(["inspect", *sys.argv[1:]])
+
+
 def _add_artifact_commands(commands):
     """Adds the commands that read an artifact."""
     inspect = commands.add_parser("inspect", help="print an artifact's sections, inputs, weights, guards, kernels and steps; nothing is run")

@@ -1,4 +1,5 @@
-"""`frit report PATH --out report.html`: the page of a .frit file, of what `frit-compile --dump` or FRIT_DUMP left, or of an exported program."""
+"""`frit report PATH --out report.html`: the page of a .frit file, of what `frit-compile --dump` or FRIT_DUMP left, or of an exported program; and
+`frit-compile --report=x.html`."""
 
 import os
 import subprocess
@@ -10,6 +11,9 @@ from ..inspect.stages import of_path
 from ..report.collected import graph_entry
 from ..report.explain import Explanation
 from ..report.html import write
+
+#: The endings of programs that frit-compile takes.
+_PROGRAMS = (".pt2", ".json", ".mlir")
 
 
 def graph_folders(path):
@@ -43,10 +47,23 @@ def _compiled(path, words, folder):
     return f"{folder}/dump"
 
 
+def compile_with_page(words, out):
+    """Runs frit-compile with these arguments, which writes what they ask for, then writes the page of what it compiled. Returns the exit status."""
+    with tempfile.TemporaryDirectory(prefix="frit-report-") as folder:
+        named = next((word.partition("=")[2] for word in words if word.startswith("--dump=")), None)
+        done = subprocess.run([program("frit-compile"), *words, *([] if named else [f"--dump={folder}"])])
+        if done.returncode:
+            return done.returncode
+        explanation = explanation_of(named or folder)
+    explanation.title = next((os.path.basename(word) for word in words if word.endswith(_PROGRAMS)), "program")
+    write(explanation, out, "compiled for this page, nothing was run")
+    return 0
+
+
 def run(path, out, words=()):
     """Writes the page and prints its path; `words` are more arguments of frit-compile, for an exported program. Returns the exit status."""
     out = out or os.path.splitext(os.path.normpath(path))[0] + ".html"
-    if not path.endswith((".pt2", ".json", ".mlir")):
+    if not path.endswith(_PROGRAMS):
         if words:
             raise FritError(f"{words[0]} is for frit-compile; {path} is compiled already")
         write(explanation_of(path), out, "read from a file, nothing was run")

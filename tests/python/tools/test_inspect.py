@@ -13,6 +13,7 @@ from frit.errors import OptionError
 from frit.inspect.reader import read, read_file
 from frit.inspect.schema import parse, schema
 from frit.shell.bench import parse_input
+from frit.shell.compile import main as compile_with_words
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -154,6 +155,20 @@ def test_report_of_an_exported_program_compiles_it(model, tmp_path, capsys):
         assert message in said and said.count("\n") == 1, said
     with pytest.raises(SystemExit):
         main(["inspect", str(model), "--nix"])
+
+
+def test_frit_compile_writes_a_page_too(model, tmp_path, capsys):
+    program = str(model.with_suffix(".pt2"))
+    assert compile_with_words([program, "-o", str(tmp_path / "m.frit"), f"--report={tmp_path / 'm.html'}"]) == 0
+    assert main(["inspect", str(tmp_path / "m.frit")]) == 0 and not list(tmp_path.glob("*-report*"))
+    text = (tmp_path / "m.html").read_text()
+    assert f"<h1>{Path(program).name}</h1>" in text and "define dso_local i32 @frit_" in text and "roofline of the kernels" in text
+    words = [program, f"--dump={tmp_path / 'dump'}", "-o", str(tmp_path / "m.frit"), f"--report={tmp_path / 'n.HTM'}"]
+    assert compile_with_words(words) == 0 and list((tmp_path / "dump").iterdir()) and (tmp_path / "n.HTM").exists()
+    assert compile_with_words([program, "-o", str(tmp_path / "p.frit"), "--target=nix", f"--report={tmp_path / 'p.html'}"]) != 0
+    assert not (tmp_path / "p.html").exists() and not (tmp_path / "p.frit").exists()
+    assert compile_with_words([program, "-o", str(tmp_path / "p.frit"), f"--report={tmp_path / 'm.frit' / 'p.html'}"]) == 1
+    assert capsys.readouterr().err.splitlines()[-1].startswith("frit-compile: ")
 
 
 def test_report_of_gpu_code_shows_ptx(model, tmp_path):

@@ -6,6 +6,7 @@ import re
 import subprocess
 import sys
 import sysconfig
+import time
 import venv
 from pathlib import Path
 
@@ -93,10 +94,66 @@ torch.testing.assert_close(frit.load("m.frit")(x), expected)
     libraries = Path(torch.__file__).parent / "lib"
     words = [installed / "frit-run-torch", "m.frit", "--input=@x.npy", "--expected-output=@expected.npy"]
     run("env", f"LD_LIBRARY_PATH={libraries}", *words, cwd=tmp_path)
+    said = run(installed / "frit-compile", "m.pt2", "-o", "n.frit", "--report=n.html", cwd=tmp_path)
+    page = (tmp_path / "n.html").read_text()
+    assert not said and (tmp_path / "n.frit").exists() and "<h1>m.pt2</h1>" in page and "define dso_local i32 @frit_" in page
+    run(installed / "frit-run", "n.frit", "--input=@x.npy", "--output=@y.npy", cwd=tmp_path)
+    assert "latency (ms)" in run(installed / "frit-bench", "m.frit", "--input=4x3xf32", "--iterations", "2", cwd=tmp_path)
+    assert "kernel frit_" in run(installed / "frit-inspect", "m.frit", cwd=tmp_path)
     assert "usage: frit-compile" in run(installed / "frit-compile", "--help")
     # The package contains the schema, and the style and script of pages.
     assert "kernel frit_" in run(installed / "frit", "inspect", "m.frit", cwd=tmp_path)
     assert run(installed / "frit", "report", "m.frit", cwd=tmp_path) == "m.html\n" and "<style>" in (tmp_path / "m.html").read_text()
+
+
+FIRST_CALL = """
+import time
+import torch
+start = time.process_time()
+import frit
+fast = torch.compile(lambda x, y: torch.softmax(x * y, -1) + 1, backend="frit")
+fast(torch.randn(7, 33), torch.randn(33))
+print(time.process_time() - start)
+mapped = {line.split()[-1] for line in open("/proc/self/maps") if ".so" in line}
+print(*sorted(path for path in mapped if path.startswith("/")), sep="\\n")
+"""
+
+
+def test_a_first_call_needs_no_compiler_and_writes_only_into_the_cache(installed, tmp_path):
+    """Nothing is on the PATH, each folder that a process may write is a new one, and the libraries are those of the wheel, of torch and of Python."""
+    places = {name: tmp_path / name for name in ("home", "tmp", "work")}
+    for place in places.values():
+        place.mkdir()
+    package = packages_of(installed) / "frit"
+    before = {path for path in package.rglob("*") if "__pycache__" not in path.parts}
+    environment = {"PATH": "/nonexistent", "HOME": str(places["home"]), "TMPDIR": str(places["tmp"])}
+    seconds = []
+    for _ in range(3):
+        done = subprocess.run([installed / "python", "-c", FIRST_CALL], env=environment, cwd=places["work"], capture_output=True, text=True)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        first, *mapped = done.stdout.splitlines()
+        seconds.append(float(first))
+        written = {path.relative_to(tmp_path).as_posix() for path in tmp_path.rglob("*") if path.is_file()}
+        assert written and all(path.startswith("home/.cache/frit/") for path in written), written
+        for path in tmp_path.glob("home/.cache/frit/*/*/*"):
+            path.unlink()  # so that the next process compiles too
+    # Seconds of the processor, because other tests run beside this one; tests/golden/wheel-matrix.json has those of the clock, which are at most 2.
+    assert min(seconds) < 4, seconds
+    assert {path for path in package.rglob("*") if "__pycache__" not in path.parts} == before
+    own = [path for path in mapped if "/frit/" in path]
+    assert len(own) == 2 and all(Path(path).is_relative_to(package) for path in own), own
+    assert not [path for path in mapped if re.search("LLVM|MLIR|clang", path, re.IGNORECASE)]
+
+
+def test_the_wheel_is_small_and_quick_to_install(tmp_path):
+    run(ROOT / "scripts/wheel", "--build", BUILD, "--out", tmp_path, cwd=tmp_path)
+    (wheel,) = tmp_path.glob("frit-*.whl")
+    # What is built against one torch is less than 2 MB of it.
+    assert wheel.stat().st_size < 41e6
+    venv.create(tmp_path / "venv", with_pip=False)
+    started = time.perf_counter()
+    run(sys.executable, "-m", "pip", "--python", tmp_path / "venv/bin/python", "install", "-q", "--no-deps", "--no-index", wheel, cwd=tmp_path)
+    assert time.perf_counter() - started < 20
 
 
 def dynamic_section(path):
