@@ -66,7 +66,8 @@ def graph_entry(name, stage, nodes, report, anatomy, python_steps=()):
         "stage": stage,
         "nodes": nodes,
         "kernels": [dict(kernel) for kernel in entries_of(report, "kernels")],
-        "aten_calls": entries_of(report, "aten_calls"),
+        # A Python step is an operator of its own for the compiler (`capture/callbacks.py`); users know it by the name in `callbacks`.
+        "aten_calls": [call for call in entries_of(report, "aten_calls") if not call["op"].startswith("frit_callback.")],
         "control_flow": entries_of(report, "control_flow"),
         "guards": list(report.get("guards", ())),
         "buckets": [dict(entry) for entry in report.get("buckets", ())],

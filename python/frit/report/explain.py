@@ -98,6 +98,8 @@ class Explanation:
         operators = collections.Counter(call["op"] for call in calls)
         if operators:
             lines.append("left to ATen: " + ", ".join(f"{op}{_times(count)}" for op, count in operators.most_common()))
+        if self.callbacks:
+            lines.append("left to Python: " + ", ".join(f"{step}{_times(count)}" for step, count in collections.Counter(self.callbacks).most_common()))
         whole = [graph["name"] for graph in self.graphs if graph["whole_graph"]]
         if whole:
             lines.append(f"not compiled, run operator by operator: {', '.join(whole)}")

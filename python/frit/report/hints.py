@@ -84,7 +84,12 @@ def _calls(graph):
 def of_program(explanation):
     """The sentences about all graphs of an Explanation, each once, with those about graph breaks and recompilations first."""
     found = [f"the graph breaks at {one['source'] or 'an unknown line'}: {one['reason']}; nothing is fused across it" for one in explanation.breaks]
-    found += [f"{one.function} was compiled again: {one.reason}; {one.remedy}" for one in explanation.recompiles]
+    reasons = {}
+    for one in explanation.recompiles:
+        reasons.setdefault((one.function, one.remedy), []).append(one.reason)
+    for (function, remedy), each in reasons.items():
+        often = f" {len(each)} times: {each[0]}, and so on" if len(each) > 1 else f": {each[0]}"
+        found.append(f"{function} was compiled again{often}; {remedy}")
     for graph, anatomy in explanation.each():
         found += of_graph(graph, anatomy)
     return [f"{sentence} (x{count})" if count > 1 else sentence for sentence, count in collections.Counter(found).items()]

@@ -112,7 +112,21 @@ def _place(gm):
         found = re.search(r'File "([^"]+)", line (\d+), in (\S+)', node.meta.get("stack_trace") or node.stack_trace or "")
         if found:
             return found[3], os.path.basename(found[1]), int(found[2])
-    return "function", "?", 0
+    return _frame()
+
+
+def _frame():
+    """The same of the frame that Dynamo compiles; it is torch's own for a module like nn.Sequential, whose nodes have no frame of the user."""
+    try:
+        from torch._dynamo.symbolic_convert import InstructionTranslator
+
+        translator = InstructionTranslator.current_tx()
+        code, name, receiver = translator.f_code, translator.f_code.co_name, translator.f_locals.get("fn")
+        if isinstance(receiver, torch.nn.Module):  # the frame is a wrapper that calls `fn`
+            code, name = type(receiver).forward.__code__, f"{type(receiver).__name__}.forward"
+    except (ImportError, AttributeError):
+        return "function", "?", 0
+    return name, os.path.basename(code.co_filename), code.co_firstlineno
 
 
 def _recompiles():

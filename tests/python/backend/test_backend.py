@@ -138,6 +138,7 @@ def test_explain_shows_both_graphs_of_training_and_python_steps():
     forward, backward = explanation.graphs
     assert forward["runs"] == backward["runs"] == 1 and forward["peak_bytes"] > 0
     assert "cond" in explanation.callbacks and "python cond" in str(explanation)
+    assert "left to Python: cond" in explanation.summary() and not [call for call in explanation.aten_calls if "frit_callback" in call["op"]]
     # explain leaves no state: the next compilation starts afresh.
     assert not counters["frit"]
 

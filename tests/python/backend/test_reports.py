@@ -124,6 +124,12 @@ def test_breaks_calls_and_recompilations_are_hints():
     assert any("aten.sort.default runs in ATen" in hint for hint in hints)
 
 
+def test_recompilations_with_one_remedy_are_one_hint():
+    hints = frit.explain(lambda x: x.sin() + 1, dynamic=False).over([(torch.randn(n),) for n in (4, 5, 6)]).hints
+    (hint,) = [hint for hint in hints if "compiled again" in hint]
+    assert "was compiled again 2 times: x[0] was 4" in hint and hint.endswith("dynamic=True") and "mark_dynamic(x, 0)" in hint
+
+
 def test_a_page_holds_the_kernels_with_their_code(tmp_path):
     explanation = frit.explain(lambda x, w: (x.softmax(-1) @ w).relu(), dynamic=False)(torch.randn(8, 16), torch.randn(16, 4))
     page, text = page_of(explanation, tmp_path / "inner" / "r.html")
@@ -190,6 +196,7 @@ def plain(x):
 f, g = torch.compile(broken, backend="frit"), torch.compile(plain, backend="frit")
 f(torch.randn(4, 5), torch.randn(5, 5))
 for n in (3, 4): g(torch.randn(n, 5).requires_grad_()).backward()
+torch.compile(torch.nn.Sequential(torch.nn.Linear(5, 4), torch.nn.GELU()), backend="frit")(torch.randn(3, 5))
 """
 
 
@@ -198,9 +205,10 @@ def test_a_whole_program_leaves_a_page_per_function(tmp_path):
     program.write_text(PROGRAM)
     folder = tmp_path / "pages"
     done = subprocess.run([sys.executable, program], env={**os.environ, "FRIT_REPORT": str(folder)}, capture_output=True, text=True)
-    assert done.returncode == 0 and f"the report on 3 compiled functions is in {folder}" in done.stderr, done.stderr
+    assert done.returncode == 0 and f"the report on 4 compiled functions is in {folder}" in done.stderr, done.stderr
     index = Page((folder / "index.html").read_text())
     assert sorted(index.loads) == sorted(path.name for path in folder.iterdir() if path.name != "index.html")
+    assert "Sequential.forward" in index.words and "container.py:" in "".join(index.words)
     plain = "".join(Page((folder / "002-plain.html").read_text()).words)
     assert "forward graph" in plain and "backward graph" in plain and "treated as constant" in plain
 
