@@ -97,10 +97,31 @@ def _formatter():
 
 def _show(logger, level):
     logger.setLevel(level)
-    if not logger.handlers:
+    if not [handler for handler in logger.handlers if not _is_last_resort(handler)]:
         handler = logging.StreamHandler(sys.stderr)
         handler.setFormatter(_formatter())
         logger.addHandler(handler)
+
+
+class _LastResort(logging.StreamHandler):
+    """Prints warnings where nothing else shows them, as Python does, and names frit."""
+
+    def __init__(self):
+        super().__init__(sys.stderr)
+
+    def format(self, record):
+        text = super().format(record)
+        return text if text.startswith("frit") else f"frit: {text}"
+
+    def emit(self, record):
+        if log.handlers == [self] and not logging.getLogger().handlers and record.levelno >= logging.WARNING:
+            self.setStream(sys.stderr)
+            super().emit(record)
+
+
+def _is_last_resort(handler):
+    # By its name: the package may have been imported before.
+    return type(handler).__name__ == _LastResort.__name__
 
 
 def silence():
@@ -114,6 +135,7 @@ def _silence_artifacts():
         artifact(each).setLevel(logging.CRITICAL + 1)
 
 
+log.handlers[:] = [*(handler for handler in log.handlers if not _is_last_resort(handler)), _LastResort()]
 # The level of `frit` itself may be TORCH_LOGS's.
 _silence_artifacts()
 if os.environ.get("FRIT_LOGS"):

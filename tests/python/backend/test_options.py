@@ -163,3 +163,12 @@ def test_no_value_of_a_variable_stops_a_program(tmp_path):
     understood = subprocess.run([sys.executable, "-c", program], env={**clean, "FRIT_CACHE_LIMIT": "1GB", "FRIT_CACHE_DIR": str(tmp_path / "c")},
                                 capture_output=True, text=True)
     assert understood.returncode == 0 and understood.stderr == ""
+
+
+def test_warnings_name_frit_once_where_no_log_is_set_up():
+    code = "import {}\nfrom frit import environment, logs\nenvironment.warn('a warning')\nenvironment.warn('frit has none')\nlogs.log.info('quiet')"
+    for extra, expected in (("sys", ["frit: a warning", "frit has none"]), ("logging; logging.basicConfig(format='>%(message)s')", [">a warning", ">frit has none"])):
+        done = subprocess.run([sys.executable, "-c", code.format(extra)], capture_output=True, text=True, env={**os.environ, "FRIT_LOGS": ""})
+        assert done.stderr.splitlines() == expected
+    done = subprocess.run([sys.executable, "-c", code.format("sys")], capture_output=True, text=True, env={**os.environ, "FRIT_LOGS": "frit"})
+    assert done.stderr.splitlines() == ["W frit: a warning", "W frit: frit has none", "I frit: quiet"]
