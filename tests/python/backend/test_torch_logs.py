@@ -3,9 +3,12 @@
 import logging
 import os
 import re
+import shutil
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
 import torch
 from torch._dynamo.utils import counters
 
@@ -53,6 +56,23 @@ def test_the_structured_trace_has_graph_kernels_and_plan(tmp_path):
     for title in ("report", "imported_graph", "fused_graph", "plan", "kernels"):
         assert f'"name": "frit_graph0_inference_{title}"' in text
     assert "define dso_local i32 @frit_" in text
+
+
+def test_tlparse_shows_the_files_of_each_graph(tmp_path):
+    parser = shutil.which("tlparse", path=f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    if parser is None:
+        pytest.skip("no tlparse; scripts/requirements.txt has it")
+    said(tmp_path, TORCH_TRACE=str(tmp_path / "trace"))
+    (log,) = (tmp_path / "trace").iterdir()
+    # Strict: what it cannot read is an error.
+    done = subprocess.run([parser, "--strict", log, "-o", tmp_path / "pages", "--no-browser"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    index = (tmp_path / "pages/index.html").read_text()
+    for graph in (0, 1):
+        for title in ("report", "imported_graph", "fused_graph", "plan", "kernels"):
+            (file,) = (tmp_path / "pages").rglob(f"frit_graph{graph}_inference_{title}_*")
+            assert file.name in index and file.stat().st_size > 100
+    assert "define dso_local i32 @frit_" in next((tmp_path / "pages").rglob("frit_graph0_inference_kernels_*")).read_text()
 
 
 class Heard(logging.Handler):

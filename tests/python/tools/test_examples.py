@@ -28,10 +28,13 @@ def installed(tmp_path_factory):
     return prefix
 
 
+def compiler():
+    return next((line.split("=", 1)[1] for line in (BUILD / "CMakeCache.txt").read_text().split("\n") if line.startswith("CMAKE_CXX_COMPILER:")), "c++")
+
+
 def build(name, installed, folder, *more):
-    compiler = next((line.split("=", 1)[1] for line in (BUILD / "CMakeCache.txt").read_text().split("\n") if line.startswith("CMAKE_CXX_COMPILER:")), "c++")
     prefixes = ";".join(map(str, [installed, *more]))
-    flags = [f"-DCMAKE_PREFIX_PATH={prefixes}", f"-DCMAKE_CXX_COMPILER={compiler}", "-GNinja"]
+    flags = [f"-DCMAKE_PREFIX_PATH={prefixes}", f"-DCMAKE_CXX_COMPILER={compiler()}", "-GNinja"]
     for command in (["cmake", "-S", ROOT / "examples" / name, "-B", folder, *flags], ["cmake", "--build", folder]):
         done = run(*command)
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
@@ -153,3 +156,22 @@ def test_the_headers_bring_only_the_standard_library(installed):
 @pytest.mark.parametrize("name", ["standalone", "libtorch"])
 def test_they_are_short(name):
     assert (ROOT / "examples" / name / "main.cpp").read_text().count("\n") < 60
+
+
+PAGE = (ROOT / "docs/Deploy.md").read_text()
+
+
+def test_the_program_of_the_page_builds_and_runs(installed, tmp_path):
+    """docs/Deploy.md: its CMakeLists.txt and its C++, in a main function that prints the result."""
+    (recipe,), (program,) = (re.findall(rf"^```{language}\n(.*?)^```$", PAGE, re.M | re.S) for language in ("cmake", "cpp"))
+    source = tmp_path / "source"
+    source.mkdir()
+    (source / "CMakeLists.txt").write_text(f"cmake_minimum_required(VERSION 3.25)\nproject(page CXX)\n{recipe}")
+    printed = 'for (size_t i = 0; i < 8; ++i) { std::printf("%g\\n", static_cast<const float *>(y.data)[i]); }'
+    (source / "main.cpp").write_text(f"#include <frit/Model.h>\n#include <cstdio>\n#include <vector>\nint main() {{\n{program}\n{printed}\n}}\n")
+    compile_file(tmp_path, nn.Sequential(nn.Tanh(), nn.Softmax(-1)), (torch.zeros(2, 8),), name="model")
+    flags = [f"-DCMAKE_PREFIX_PATH={installed}", f"-DCMAKE_CXX_COMPILER={compiler()}", "-GNinja"]
+    for command in (["cmake", "-S", source, "-B", tmp_path / "build", *flags], ["cmake", "--build", tmp_path / "build"], [tmp_path / "build/run"]):
+        done = run(*command, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    assert done.stdout.split() == ["0.125"] * 8

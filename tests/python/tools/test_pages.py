@@ -33,6 +33,54 @@ def test_the_programs_of_a_page_run(page, tmp_path):
     assert done.returncode == 0, done.stderr[-3000:]
 
 
+SHELL = re.compile(r"^```sh\n(.*?)^```$", re.M | re.S)
+#: Languages whose blocks run: Python above and in the tests of ELSEWHERE, the shell here, C++ and its recipe in test_examples.py. `text` is what a
+#: block above prints; what has no language is the output of a command, or what a user types to install, build or test.
+LANGUAGES = {"python", "sh", "cpp", "cmake", "text", ""}
+#: The commands that the blocks without a language may begin with, and the tests of them.
+TYPED = re.compile(r"(pip install|frit doctor|make |scripts/|frit differs|\$ frit|(?:calls|input_ids|\S+\[\d\]) )")
+PROGRAM = """
+import json, torch
+class Model(torch.nn.Module):
+    def forward(self, x, ids):
+        return torch.nn.functional.pad(x.tanh(), (1, 0)).softmax(-1), ids * 2
+rows, length = torch.export.Dim("rows", min=2, max=512), torch.export.Dim("length", min=2, max=512)
+arguments = torch.zeros(4, 8), torch.zeros(2, 6, dtype=torch.long)
+torch.export.save(torch.export.export(Model(), arguments, dynamic_shapes=({0: rows}, {1: length})), "model.pt2")
+json.dump({"ids[1]": {"17": 120, "64": 3}}, open("seen.json", "w"))
+"""
+ONE_INPUT = """
+import numpy, torch
+x = torch.randn(4, 8)
+numpy.save("x.npy", x.numpy())
+torch.export.save(torch.export.export(torch.nn.Sequential(torch.nn.Tanh(), torch.nn.Softmax(-1)), (x,)), "model.pt2")
+"""
+
+
+@pytest.mark.parametrize("page", [path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *sorted(DOCS.glob("*.md"))) if SHELL.search(path.read_text())])
+def test_the_commands_of_a_page_run(page, tmp_path):
+    commands = "".join(SHELL.findall((ROOT / page).read_text()))
+    program = ONE_INPUT if "x.npy" in commands else PROGRAM
+    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True)
+    path = f"{TOOLS}:{os.environ['PATH']}"
+    done = subprocess.run(["bash", "-euc", commands], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    assert done.returncode == 0 and (tmp_path / "model.frit").exists(), done.stderr
+    assert "x.npy" not in commands or (tmp_path / "y.npy").exists()
+
+
+@pytest.mark.parametrize("page", [path.relative_to(ROOT).as_posix() for path in (ROOT / "README.md", *sorted(DOCS.glob("*.md")))])
+def test_no_block_is_of_a_kind_that_nothing_runs(page):
+    text = (ROOT / page).read_text()
+    blocks = re.findall(r"^```(\w*)\n(.*?)^```$", text, re.M | re.S)
+    assert {language for language, _ in blocks} <= LANGUAGES
+    for language, block in blocks:
+        first = block.strip().split("\n")[0]
+        assert language or TYPED.match(first), f"what runs this block? {first}"
+    # Four blanks at the beginning of a paragraph make a block too.
+    plain = re.sub(r"^(```.*?^```|<!--.*?-->)$", "", text, flags=re.M | re.S)
+    assert not re.search(r"\n\n    (?! *[-*\d])\S", plain), "a block without a language: use ```"
+
+
 def test_the_users_pages_have_programs():
     assert {"README.md", "docs/index.md", "docs/Sizes.md", "docs/Memory.md", "docs/Cache.md", "docs/Trust.md"} | ELSEWHERE <= set(PAGES)
 
