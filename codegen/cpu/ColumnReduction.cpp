@@ -359,7 +359,6 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
       unsigned at = 0;
       for (Frame &frame : frames) {
         for (const Combine &combine : combines) {
-          Value element = emitter.lanes(frame, combine.getInput());
           Value position;
           if (combine.needsPosition()) {
             SizeExpr linear = SizeExpr::constant(program.getContext(), 0);
@@ -369,7 +368,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
             position = emitter.splat(frame, emitter.firstLane(frame, linear));
           }
           ValueRange old = carried.slice(at, combine.stateSize());
-          llvm::append_range(next, combine.combine(b, old, combine.lift(b, element, position)));
+          llvm::append_range(next, combine.accumulate(emitter, frame, old, position));
           at += combine.stateSize();
         }
         if (early && phase + 1 == program.numPhases()) {

@@ -3,6 +3,7 @@
 #include "codegen/cpu/CpuFunction.h"
 
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
 
 using namespace mlir;
 using namespace mlir::frit;
@@ -97,6 +98,24 @@ SmallVector<Value> Combine::combine(OpBuilder &b, ValueRange x, ValueRange y) co
   return getAlgebra().combine(b, loc, x, y, [&](Value old, Value next, bool isMinimum) {
     return emitMaximum(b, loc, next, old, isMinimum);
   });
+}
+
+bool Combine::isSumOfProducts() const {
+  const Node &operand = (*program)[input];
+  auto product = operand.kind == NodeKind::Apply ? dyn_cast<arith::MulFOp>(operand.op) : nullptr;
+  return kind == ReduceKind::Sum && product &&
+         bitEnumContainsAny(product.getFastmath(), arith::FastMathFlags::contract);
+}
+
+SmallVector<Value> Combine::accumulate(Emitter &emitter, Frame &frame, ValueRange state,
+                                       Value position) const {
+  OpBuilder &b = emitter.getBuilder();
+  if (isSumOfProducts()) {
+    ArrayRef<unsigned> factors = (*program)[input].operands;
+    Value x = emitter.lanes(frame, factors[0]), y = emitter.lanes(frame, factors[1]);
+    return {math::FmaOp::create(b, loc, x, y, state[0])};
+  }
+  return combine(b, state, lift(b, emitter.lanes(frame, input), position));
 }
 
 SmallVector<Value> Combine::select(OpBuilder &b, Value mask, ValueRange y, ValueRange x) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "codegen/Emitter.h"
 #include "kernel/KernelProgram.h"
 #include "kernel/ReductionAlgebra.h"
 
@@ -43,6 +44,9 @@ public:
   /// One element (and its position, if needed) as a state.
   Values lift(OpBuilder &b, Value element, Value position) const;
   Values combine(OpBuilder &b, ValueRange x, ValueRange y) const;
+  /// `state` with the element of a frame. A sum of products that nothing else reads multiplies and
+  /// adds with one rounding, in whole vectors and in masked ones alike.
+  Values accumulate(Emitter &emitter, Frame &frame, ValueRange state, Value position) const;
   /// `y` where `mask` holds, `x` elsewhere.
   Values select(OpBuilder &b, Value mask, ValueRange y, ValueRange x) const;
   /// Combines all lanes into one, pairwise.
@@ -50,6 +54,8 @@ public:
   Value result(OpBuilder &b, ValueRange state) const;
 
 private:
+  bool isSumOfProducts() const;
+
   unsigned input;
   bool narrow = false, precise = false;
   const KernelProgram *program;

@@ -231,11 +231,9 @@ SmallVector<Values> RowReduction::accumulateRange(Frame &row, ArrayRef<Combine> 
       reuse(frame, phase);
       unsigned at = 0;
       for (const Combine &combine : combines) {
-        Value element = emitter.lanes(frame, program[combine.getNode()].operands[0]);
-        Values next =
-            combine.lift(b, element, combine.needsPosition() ? positionOf(frame) : Value());
+        Value position = combine.needsPosition() ? positionOf(frame) : Value();
         ValueRange old = ValueRange(set).slice(at, combine.stateSize());
-        next = combine.combine(b, old, next);
+        Values next = combine.accumulate(emitter, frame, old, position);
         if (frame.mask && !isPlanted(Mistake::Padding)) {
           next = combine.select(b, frame.mask, next, old);
         }

@@ -228,3 +228,34 @@ frit.kernel @similarity_known(%x: tensor<64x1000xf32>, %y: tensor<64x1000xf32>) 
   %7 = frit.reduce <sum> %6 dims [0] : tensor<64x1000x1000xi64> -> tensor<1000x1000xi64>
   frit.yield %7 : tensor<1000x1000xi64>
 }
+
+// -----
+
+// A sum of products that may be contracted: one rounding for each term, in whole vectors and in masked ones, so that bits
+// do not depend on where a term lies.
+// CHECK-LABEL: func.func @products
+// CHECK-NOT: arith.mulf
+// CHECK: math.fma
+// CHECK: math.fma
+// CHECK: arith.select
+// CHECK-NOT: arith.mulf
+// CHECK: return
+frit.kernel @products(%x: tensor<8x?xf32, #frit.dims<[8, p0]>>, %y: tensor<8x?xf32, #frit.dims<[8, p0]>>) -> tensor<8xf32>
+    attributes {symbols = [#frit.symbol<"p0", min = 0>]} {
+  %0 = arith.mulf %x, %y fastmath<contract> : tensor<8x?xf32, #frit.dims<[8, p0]>>
+  %1 = frit.reduce <sum> %0 dims [1] : tensor<8x?xf32, #frit.dims<[8, p0]>> -> tensor<8xf32>
+  frit.yield %1 : tensor<8xf32>
+}
+
+// -----
+
+// Every rounding is kept where the product may not be contracted.
+// CHECK-LABEL: func.func @rounded
+// CHECK-NOT: math.fma
+// CHECK: arith.mulf
+// CHECK: return
+frit.kernel @rounded(%x: tensor<64x8xf32>, %y: tensor<64x8xf32>) -> tensor<8xf32> attributes {symbols = []} {
+  %0 = arith.mulf %x, %y : tensor<64x8xf32>
+  %1 = frit.reduce <sum> %0 dims [0] : tensor<64x8xf32> -> tensor<8xf32>
+  frit.yield %1 : tensor<8xf32>
+}
