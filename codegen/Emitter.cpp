@@ -222,6 +222,11 @@ Value Emitter::emit(Frame &frame, unsigned id) {
     return emitLoad(frame, node);
   case NodeKind::Check:
     return emitCheck(frame, id, node);
+  case NodeKind::Checked:
+    for (unsigned check : ArrayRef(node.operands).drop_front()) {
+      value(frame, check);
+    }
+    return value(frame, node.operands[0]);
   case NodeKind::Apply:
     return emitApply(frame, node);
   case NodeKind::Select: {

@@ -430,6 +430,9 @@ void KernelProgram::print(raw_ostream &os) const {
     case NodeKind::Check:
       os << "check " << stringifyIndexCheck(node.check) << " < " << node.expr.str();
       break;
+    case NodeKind::Checked:
+      os << "checked";
+      break;
     case NodeKind::Apply:
       os << "apply " << node.op->getName();
       break;

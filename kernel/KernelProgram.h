@@ -60,6 +60,9 @@ enum class NodeKind {
   /// The i64 operand as an index into an extent `expr`, after `check`'s rule;
   /// where it is out of range (and `bounds` hold) the launch fails.
   Check,
+  /// Operand 0. The others are Check nodes that its value does not depend on (every index reads the
+  /// same), and that must hold all the same.
+  Checked,
   /// `op` (arith, math) on the operands. Integer divisions fail the launch on
   /// a zero divisor where `bounds` hold.
   Apply,

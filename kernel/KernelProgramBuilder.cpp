@@ -401,6 +401,7 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
   }
   // One check per loaded index, which is found again after the source has been requested.
   Exprs values;
+  SmallVector<unsigned> numbers;
   for (auto [i, node] : llvm::enumerate(loaded)) {
     unsigned dimension = 0;
     for (auto [k, result] : llvm::enumerate(op.getMap().getResults())) {
@@ -433,12 +434,29 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
       program.facts.setExtent(SizeSymbolAttr::value(context, *known), sizes[dimension]);
     }
     values.push_back(SizeExpr::value(context, *known));
+    numbers.push_back(*known);
   }
   Exprs inner;
   for (SizeAttr result : op.getMap().getResults()) {
     inner.push_back(program.facts.simplify(SizeExpr(result).substituteDims(index, values)));
   }
-  return need(op.getSource(), inner, request.guards);
+  auto source = need(op.getSource(), inner, request.guards);
+  return source && op.getCheck() != IndexCheck::Unchecked
+             ? makeChecked(op.getLoc(), *source, numbers)
+             : source;
+}
+
+/// The value of a node, computed together with the checks that it does not depend on.
+unsigned KernelProgramBuilder::makeChecked(Location loc, unsigned source,
+                                           ArrayRef<unsigned> checks) {
+  SmallVector<unsigned> reached = program.reach(source);
+  Node node(loc);
+  node.kind = NodeKind::Checked;
+  node.type = program.nodes[source].type;
+  node.operands = {source};
+  llvm::copy_if(checks, std::back_inserter(node.operands),
+                [&](unsigned check) { return !llvm::is_contained(reached, check); });
+  return node.operands.size() == 1 ? source : add(std::move(node));
 }
 
 FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Request &request,

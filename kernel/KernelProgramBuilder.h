@@ -64,6 +64,7 @@ private:
   std::optional<unsigned> makeReindex(const Request &request, ReindexOp op);
   std::optional<unsigned> makeConcat(const Request &request, ConcatOp op);
   std::optional<unsigned> makeGather(const Request &request, GatherOp op);
+  unsigned makeChecked(Location loc, unsigned source, ArrayRef<unsigned> checks);
   FailureOr<std::optional<unsigned>> makeReduce(const Request &request, ReduceOp op);
   FailureOr<std::optional<unsigned>> makeScan(const Request &request, ScanOp op);
   /// The index of the scan's operand and result at a point of the domain.
