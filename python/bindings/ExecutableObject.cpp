@@ -66,8 +66,8 @@ struct OtherObjects {
   }
 };
 
-/// Fills `input`; false with an exception set.
-bool readArgument(PyObject *object, size_t number, InputValue &input, OtherObjects &others) {
+/// Fills `input`.
+void readArgument(PyObject *object, size_t number, InputValue &input, OtherObjects &others) {
   using Kind = InputValue::Kind;
   if (THPVariable_Check(object)) {
     at::Tensor tensor = THPVariable_Unpack(object);
@@ -84,25 +84,20 @@ bool readArgument(PyObject *object, size_t number, InputValue &input, OtherObjec
   } else if (PyLong_Check(object) || PyIndex_Check(object)) {
     input.kind = Kind::Int;
     PyObject *integer = PyNumber_Index(object);
-    if (!integer) {
-      // A size that is no number (of a nested tensor) is passed as None; if the plan reads a number
-      // there, the executor reports it.
+    input.integer = integer ? PyLong_AsLongLong(integer) : 0;
+    Py_XDECREF(integer);
+    if (PyErr_Occurred()) {
+      // A size that is no number (of a nested tensor), or a number beyond 64 bits, is passed as
+      // None; if the plan reads a number there, the executor reports it.
       PyErr_Clear();
       input.kind = Kind::None;
       others.add(number, object);
-      return true;
-    }
-    input.integer = PyLong_AsLongLong(integer);
-    Py_DECREF(integer);
-    if (PyErr_Occurred()) {
-      return false;
     }
   } else {
     // Opaque objects that no compiled step reads are passed as None.
     input.kind = Kind::None;
     others.add(number, object);
   }
-  return true;
 }
 
 PyObject *writeResult(OutputValue &output) {
@@ -259,13 +254,8 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   Values<OutputValue> outputs(object->executable->outputCount());
   OtherObjects others;
   for (size_t number = 0; number < count; ++number) {
-    if (!readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number,
-                      inputs.all()[number], others)) {
-      for (InputValue &input : inputs.all()) {
-        dropHandle(input.handle);
-      }
-      return nullptr;
-    }
+    readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number,
+                 inputs.all()[number], others);
   }
   if (PyList_Check(list) && PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr) != 0) {
     PyErr_Clear();

@@ -296,6 +296,7 @@ PyObject *open(PyObject *, PyObject *arguments) {
   if (!executable.isOk()) {
     return raise("ArtifactError", executable.status().message());
   }
+  (*executable)->refuseOverlap();
   if (!pack) {
     (*executable)->readWeightsInPlace();
   }

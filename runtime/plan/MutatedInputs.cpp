@@ -32,6 +32,10 @@ Status PlanExecutor::separateMutated(RunState &state) {
           return other.input != number &&
                  mayShareMemory(state.views[number], state.views[other.input]);
         });
+    if (meets && refusesOverlap) {
+      return badInput(number, "the program writes to it, and it shares memory with another "
+                              "argument; pass tensors that lie apart");
+    }
     counts.overlapCopies.fetch_add(meets, std::memory_order_relaxed);
     if (meets || copiesAll) {
       FRIT_RETURN_IF_ERROR(replaceByCopy(state, number));

@@ -146,6 +146,9 @@ public:
   /// From now on arguments of the right sizes are copied to the strides that the graph was compiled
   /// for, instead of being refused.
   void copyArguments() { copiesArguments = true; }
+  /// From now on a call is refused (BadInput) if it writes to an argument that shares memory with
+  /// another one. The program of a file sees such a write, a plan does not; torch guards against it.
+  void refuseOverlap() { refusesOverlap = true; }
   size_t inputCount() const { return inputSpecs.size(); }
   /// Whether the plan writes to an input, a tensor.
   bool writesInput(size_t number) const {
@@ -268,7 +271,7 @@ private:
   std::vector<BucketSpec> bucketSpecs;
   std::unique_ptr<BucketCounters[]> bucketCounts;
   std::atomic<bool> warned{false};
-  bool copiesArguments = false;
+  bool copiesArguments = false, refusesOverlap = false;
   std::vector<OutputSpec> outputSpecs;
   std::vector<std::pair<uint32_t, TensorSlot>> constantSlots;
   int32_t gpuOfConstants = -1;

@@ -324,6 +324,7 @@ Result<Model> Model::load(const std::string &path, const LoadOptions &options,
     FRIT_RETURN_IF_ERROR(StandaloneSubgraph::prepare(*state->plan, *state->host, plan->target()));
   }
   state->executor = std::make_unique<PlanExecutor>(state->plan, *state->host, *state->backend);
+  state->executor->refuseOverlap();
   FRIT_RETURN_IF_ERROR(bind(*state->plan, *state->host, *state->executor, weights));
   state->signature = describe(*state->plan);
   return Model(std::move(state));

@@ -76,6 +76,8 @@ TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
   return executable;
 }
 
+void TorchExecutable::refuseOverlap() { executor->refuseOverlap(); }
+
 // Defined here, where its members' types are complete.
 TorchExecutable::~TorchExecutable() = default;
 

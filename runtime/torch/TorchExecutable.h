@@ -42,6 +42,8 @@ public:
        bool poison = false, const std::map<std::string, at::TensorBase> &weights = {});
   ~TorchExecutable();
 
+  /// See PlanExecutor.
+  void refuseOverlap();
   /// Keeps no packed weights (PackedWeight); before the first call.
   void readWeightsInPlace();
 

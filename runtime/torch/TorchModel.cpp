@@ -93,6 +93,7 @@ Result<TorchModel> TorchModel::load(const std::string &path, const LoadOptions &
     auto executable = TorchExecutable::load(*artifact, {}, false, {weights.begin(), weights.end()});
     FRIT_RETURN_IF_ERROR(executable.status());
     state->executable = std::move(*executable);
+    state->executable->refuseOverlap();
     if (!options.pack) {
       state->executable->readWeightsInPlace();
     }
