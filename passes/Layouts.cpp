@@ -260,7 +260,8 @@ std::optional<SmallVector<int64_t>> mlir::frit::getDenseOrder(LayoutAttr layout,
       if (!llvm::is_contained(order, i) &&
           (sizes[i].isConstant(1) || stride == expected || whereNotEmpty(stride) == expected)) {
         order.push_back(i);
-        expected = expected * sizes[i];
+        // An empty dim counts as one element, as in torch.
+        expected = sizes[i].isConstant(0) ? expected : expected * sizes[i];
         break;
       }
     }

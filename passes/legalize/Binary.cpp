@@ -324,7 +324,7 @@ static SingleRule addition(bool subtract, bool reversed) {
   return [=](AtenCall &call, TensorBuilder &b) {
     Sides sides = Sides::get(call);
     auto isBool = [&](unsigned i) {
-      return call.isTensor(i) && call.tensor(i).dtype == DType::Bool;
+      return (call.isTensor(i) ? call.tensor(i).dtype : call.scalar(i).dtype()) == DType::Bool;
     };
     if (subtract && (isBool(0) || isBool(1))) {
       call.refuse("eager refuses to subtract bool");
