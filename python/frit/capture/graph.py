@@ -20,6 +20,7 @@ from ..eager.strides import EagerOffsets, has_offset_of_argument
 from ..eager.uninitialised import is_filled
 from ..errors import CaptureError
 from .higher_order import HigherOrderWriter
+from .moved_memory import moves_memory
 from .opaque import Inexpressible as _Inexpressible
 from .opaque import why_opaque
 from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION, tensor_text
@@ -164,6 +165,8 @@ class _GraphWriter(HigherOrderWriter):
     def write_nodes(self):
         """Write every node."""
         for node in self.gm.graph.nodes:
+            if moves_memory(node):
+                raise self._error(node, "it gives a tensor other memory")
             try:
                 self._node(node)
             except CaptureError:

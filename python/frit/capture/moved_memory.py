@@ -1,0 +1,18 @@
+"""Operators that give a tensor other memory, as `untyped_storage().resize_()` and `x.data = y` do.
+
+A plan holds the address of each argument from the beginning of a call to its end, and returns views of memory that it knows. Neither holds after
+such an operator, so a graph with one runs as it was traced.
+"""
+
+import torch
+
+# torch.Tag.inplace_view marks ATen's. These are registered from Python, without the tag.
+_OF_OTHERS = {"resize_storage_bytes_", "set_"}
+
+
+def moves_memory(node):
+    """Whether a node of a functional graph calls an operator that gives its first argument other memory."""
+    target = node.target
+    if not isinstance(target, torch._ops.OpOverload):
+        return False
+    return torch.Tag.inplace_view in target.tags or target._schema.name.rpartition("::")[2] in _OF_OTHERS
