@@ -147,7 +147,8 @@ public:
   /// for, instead of being refused.
   void copyArguments() { copiesArguments = true; }
   /// From now on a call is refused (BadInput) if it writes to an argument that shares memory with
-  /// another one. The program of a file sees such a write, a plan does not; torch guards against it.
+  /// another one. The program of a file sees such a write, a plan does not; torch guards against
+  /// it.
   void refuseOverlap() { refusesOverlap = true; }
   size_t inputCount() const { return inputSpecs.size(); }
   /// Whether the plan writes to an input, a tensor.

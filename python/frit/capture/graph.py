@@ -16,11 +16,11 @@ import operator
 
 import torch
 
+from ..eager.moved_memory import moves_memory
 from ..eager.strides import EagerOffsets, has_offset_of_argument
 from ..eager.uninitialised import is_filled
 from ..errors import CaptureError
 from .higher_order import HigherOrderWriter
-from .moved_memory import moves_memory
 from .opaque import Inexpressible as _Inexpressible
 from .opaque import why_opaque
 from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION, tensor_text
