@@ -151,7 +151,7 @@ Status PlanExecutor::takeInput(RunState &state, size_t number, InputValue &input
     if (input.kind != Kind::Int && input.kind != Kind::Bool) {
       return badInput(
           number,
-          "an integer is needed, of 64 bits at most; pad nested tensors, whose sizes are none");
+          "an integer is needed; ragged sizes of nested tensors are not supported, pad them");
     }
     set(spec.reg, input.integer);
     return Status::ok();
