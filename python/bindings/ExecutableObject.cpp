@@ -66,8 +66,8 @@ struct OtherObjects {
   }
 };
 
-/// Fills `input`.
-void readArgument(PyObject *object, size_t number, InputValue &input, OtherObjects &others) {
+/// Fills `input`; false with an exception set.
+bool readArgument(PyObject *object, size_t number, InputValue &input, OtherObjects &others) {
   using Kind = InputValue::Kind;
   if (THPVariable_Check(object)) {
     at::Tensor tensor = THPVariable_Unpack(object);
@@ -85,11 +85,18 @@ void readArgument(PyObject *object, size_t number, InputValue &input, OtherObjec
     input.kind = Kind::Int;
     PyObject *integer = PyNumber_Index(object);
     input.integer = integer ? PyLong_AsLongLong(integer) : 0;
+    bool fits = !PyErr_Occurred();
+    PyErr_Clear();
+    if (!fits && integer) {
+      PyLong_AsUnsignedLongLong(integer);
+    }
     Py_XDECREF(integer);
     if (PyErr_Occurred()) {
-      // A size that is no number (of a nested tensor), or a number beyond 64 bits, is passed as
-      // None; if the plan reads a number there, the executor reports it.
-      PyErr_Clear();
+      return false;
+    }
+    if (!fits) {
+      // A size that is no number (of a nested tensor), or a number that torch takes as unsigned, is
+      // passed as None; if the plan reads a number there, the executor reports it.
       input.kind = Kind::None;
       others.add(number, object);
     }
@@ -98,6 +105,7 @@ void readArgument(PyObject *object, size_t number, InputValue &input, OtherObjec
     input.kind = Kind::None;
     others.add(number, object);
   }
+  return true;
 }
 
 PyObject *writeResult(OutputValue &output) {
@@ -254,8 +262,13 @@ PyObject *call(PyObject *self, PyObject *const *arguments, size_t flags, PyObjec
   Values<OutputValue> outputs(object->executable->outputCount());
   OtherObjects others;
   for (size_t number = 0; number < count; ++number) {
-    readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number,
-                 inputs.all()[number], others);
+    if (!readArgument(PySequence_Fast_GET_ITEM(list, static_cast<Py_ssize_t>(number)), number,
+                      inputs.all()[number], others)) {
+      for (InputValue &input : inputs.all()) {
+        dropHandle(input.handle);
+      }
+      return nullptr;
+    }
   }
   if (PyList_Check(list) && PyList_SetSlice(list, 0, PyList_GET_SIZE(list), nullptr) != 0) {
     PyErr_Clear();

@@ -51,8 +51,14 @@ def test_formulas_left_to_the_compiler_reach_it_whole_and_none_is_called(layer):
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("eps", [None, 0.125])
 def test_gradients_of_logit_at_the_edges(dtype, eps):
-    x = torch.tensor([-0.0, 0.0, 1.0, -1.0, 2.0, 0.5, 0.125, 0.875, 0.3, float("nan"), float("inf")], dtype=dtype, requires_grad=True)
-    actual, expected = (torch.autograd.grad(f(x), x, torch.ones_like(x))[0] for f in (torch.compile(lambda x: x.logit(eps), backend="frit"), lambda x: x.logit(eps)))
+    def gradient(function, x):
+        x = x.detach().requires_grad_()
+        return torch.autograd.grad(function(x), x, torch.ones_like(x))[0]
+
+    x = torch.tensor([-0.0, 0.0, 1.0, -1.0, 2.0, 0.5, 0.125, 0.875, 0.3, float("nan"), float("inf")], dtype=dtype)
+    actual = gradient(torch.compile(lambda x: x.logit(eps), backend="frit"), x)
+    # One by one: the vector loop, in which eager has the other infinity for -0.0, begins at a length that depends on the CPU.
+    expected = torch.cat([gradient(lambda x: x.logit(eps), one) for one in x.split(1)])
     torch.testing.assert_close(actual, expected, equal_nan=True)
 
 
