@@ -119,7 +119,7 @@ unsigned PlanWriter::inputNumber(unsigned argument) {
   return number;
 }
 
-/// Whether only calls through the dispatcher read a value; they accept any strides.
+/// Whether only calls through the dispatcher read a value; they accept any strides and devices.
 static bool onlyCalled(Value value) {
   return llvm::all_of(value.getUsers(),
                       [](Operation *user) { return isa<AtenOp, ReturnOp>(user); });
@@ -162,7 +162,7 @@ LogicalResult PlanWriter::writeInputs() {
         input->scalar = hostScalars[argument] = isFloat ? builder.newFloat() : builder.newInt();
       }
       input->reg = reg;
-      input->any_strides = onlyCalled(argument);
+      input->only_called = onlyCalled(argument);
     } else if (isa<NoneType>(type)) {
       input->kind = format::InputKind::None;
     } else if (isa<FloatType>(type)) {

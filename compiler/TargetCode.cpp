@@ -27,7 +27,10 @@ static_assert(offsetof(SimtOperations, access) == layout::kAccess &&
               offsetof(SimtOperations, fail) == layout::kFail &&
               offsetof(SimtOperations, clusterBarrier) == layout::kClusterBarrier &&
               offsetof(SimtOperations, mapShared) == layout::kMapShared &&
-              offsetof(SimtOperations, approximate) == layout::kApproximate);
+              offsetof(SimtOperations, approximate) == layout::kApproximate &&
+              offsetof(SimtOperations, expect) == layout::kExpect &&
+              offsetof(SimtOperations, send) == layout::kSend &&
+              offsetof(SimtOperations, await) == layout::kAwait);
 static_assert(std::size(layout::kApproximations) ==
               static_cast<size_t>(SimtApproximation::Exp2Flushed) + 1);
 static_assert(::frit::kPtxKernelMark == std::string_view(mlir::frit::kPtxKernelMark.data(),

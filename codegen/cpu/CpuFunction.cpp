@@ -360,8 +360,9 @@ Value CpuFunction::isStreaming(unsigned result) {
     for (Type type : types) {
       if (auto tensor = dyn_cast<RankedTensorType>(type)) {
         unsigned width = getElementBytes(tensor.getElementType());
-        bytes = bytes + getNumElements(tensor) * width;
-        if (getNumElements(tensor) == elements) {
+        SizeExpr count = getNumElements(tensor);
+        bytes = bytes + count * width;
+        if (count == elements) {
           bytesOfElement += width;
         }
       }

@@ -2,6 +2,7 @@
 #include "ir/FritAttributes.h"
 #include "ir/FritOps.h"
 
+#include "codegen/ClusterInstructions.h"
 #include "codegen/cpu/CpuFunction.h"
 #include "codegen/math/VectorMath.h"
 #include "codegen/simt/SimtLayout.h"
@@ -15,6 +16,7 @@
 
 using namespace mlir;
 using namespace mlir::frit::simt_layout;
+namespace cluster_instructions = mlir::frit::cluster_instructions;
 
 namespace {
 
@@ -188,6 +190,8 @@ private:
       op->erase();
     } else if (auto intrinsic = dyn_cast<LLVM::CallIntrinsicOp>(op)) {
       return lowerIntrinsic(intrinsic);
+    } else if (auto ptx = dyn_cast<LLVM::InlineAsmOp>(op)) {
+      return lowerPtx(ptx);
     } else if (auto shuffle = dyn_cast<gpu::ShuffleOp>(op)) {
       return lowerShuffle(shuffle);
     } else if (auto address = dyn_cast<LLVM::AddressOfOp>(op)) {
@@ -211,8 +215,44 @@ private:
     return success();
   }
 
+  /// Lowers the exchanges of a cluster. Addresses are words of 32 bits that were cast from
+  /// pointers.
+  LogicalResult lowerPtx(LLVM::InlineAsmOp op) {
+    StringRef text = op.getAsmString();
+    auto pointerOf = [&](unsigned operand) -> Value {
+      auto word = op.getOperands()[operand].getDefiningOp<arith::TruncIOp>();
+      auto cast = word ? word.getIn().getDefiningOp<LLVM::PtrToIntOp>() : nullptr;
+      return cast ? Value(LLVM::AddrSpaceCastOp::create(builder, loc, pointer, cast.getArg()))
+                  : Value();
+    };
+    auto wide = [&](Value value) -> Value {
+      Type i64 = builder.getI64Type();
+      return value.getType() == i64 ? value
+                                    : Value(arith::ExtUIOp::create(builder, loc, i64, value));
+    };
+    unsigned last = op.getNumOperands() - 1;
+    Value object = pointerOf(text == cluster_instructions::kExpect ? 0 : last);
+    if (!object) {
+      return op.emitError("has an emulated meaning only for the address of a pointer");
+    }
+    bool isShort = text == cluster_instructions::kSend32;
+    if (text == cluster_instructions::kExpect) {
+      call(kExpect, nullptr, {context, object, wide(op.getOperands()[1])});
+    } else if (isShort || text == cluster_instructions::kSend64) {
+      Value bytes = constant(builder.getI64Type(), isShort ? 4 : 8);
+      call(kSend, nullptr, {context, pointerOf(0), wide(op.getOperands()[1]), bytes, object});
+    } else if (text == cluster_instructions::kAwait) {
+      call(kAwait, nullptr, {context, object, constant32(numBarriers++)});
+    } else if (text != cluster_instructions::kInit) {
+      return op.emitError("has no emulated meaning");
+    }
+    op.erase();
+    return success();
+  }
+
   /// Lowers approximate instructions and the operations of a cluster. A cluster barrier consists of
-  /// two adjacent operations, arrive and wait.
+  /// two adjacent operations, arrive and wait, unless its arrival orders nothing: then all blocks
+  /// meet at the wait.
   LogicalResult lowerIntrinsic(LLVM::CallIntrinsicOp op) {
     StringRef name = op.getIntrin(), wait = "llvm.nvvm.barrier.cluster.wait.aligned";
     if (const auto *approximation = llvm::find(kApproximations, name);
@@ -233,6 +273,9 @@ private:
       if (!next || next.getIntrin() != wait) {
         return op.emitError("has an emulated meaning only in front of ") << wait;
       }
+    } else if (name == "llvm.nvvm.barrier.cluster.arrive.relaxed.aligned" ||
+               name == "llvm.nvvm.fence.mbarrier_init.release.cluster") {
+      // The wait that follows is the barrier.
     } else if (name == wait) {
       call(kClusterBarrier, nullptr, {context, constant32(numBarriers++)});
     } else if (name == "llvm.nvvm.mapa.shared.cluster") {

@@ -25,6 +25,9 @@ inline constexpr int32_t kFail = 24;
 inline constexpr int32_t kClusterBarrier = 32;
 inline constexpr int32_t kMapShared = 40;
 inline constexpr int32_t kApproximate = 48;
+inline constexpr int32_t kExpect = 56;
+inline constexpr int32_t kSend = 64;
+inline constexpr int32_t kAwait = 72;
 
 inline constexpr int32_t kStoreFlag = 1;
 inline constexpr int32_t kSharedFlag = 2;

@@ -43,6 +43,12 @@ struct SimtOperations {
   /// The result of an approximate instruction, with an error that a device may make. `b` is 0 for a
   /// single operand.
   float (*approximate)(const SimtContext *, int32_t instruction, float a, float b);
+  /// Makes a barrier object in the block's shared memory, and says how many bytes it waits for.
+  void (*expect)(const SimtContext *, void *object, int64_t bytes);
+  /// Stores into the shared memory of a block of the cluster, and counts the bytes at its object.
+  void (*send)(const SimtContext *, void *address, int64_t value, int64_t bytes, void *object);
+  /// Returns when all bytes of a barrier object of this block have come.
+  void (*await)(const SimtContext *, void *object, int32_t site);
 };
 
 struct SimtContext {
@@ -66,6 +72,6 @@ using SimtFunction = void (*)(const SimtContext *);
 static_assert(offsetof(SimtContext, operations) == 40 && offsetof(SimtContext, threadId) == 64 &&
               sizeof(SimtContext) == 112);
 static_assert(offsetof(SimtOperations, fail) == 24 && offsetof(SimtOperations, mapShared) == 40 &&
-              offsetof(SimtOperations, approximate) == 48);
+              offsetof(SimtOperations, approximate) == 48 && offsetof(SimtOperations, await) == 72);
 
 } // namespace frit

@@ -36,7 +36,7 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
         mutatedInputs.push_back(static_cast<uint32_t>(inputSpecs.size()));
       }
       inputSpecs.push_back({input, input->kind(), input->reg(), input->scalar(), input->expected(),
-                            input->offset(), input->any_strides(), false});
+                            input->offset(), input->only_called(), false});
     }
   }
   if (source.symbols()) {

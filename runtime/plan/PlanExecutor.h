@@ -162,7 +162,8 @@ private:
     const format::Input *source;
     format::InputKind kind;
     uint32_t reg, scalar, expected, offset;
-    bool anyStrides;
+    /// Only operators of torch read it: its strides and its device are not checked.
+    bool onlyCalled;
     /// An output is this input.
     bool returned;
   };

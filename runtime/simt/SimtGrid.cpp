@@ -2,12 +2,14 @@
 
 #include "runtime/cpu/CpuBackend.h"
 #include "runtime/simt/ApproximateMath.h"
+#include "runtime/simt/Exchange.h"
 #include "runtime/simt/Fibre.h"
+#include "runtime/simt/Stacks.h"
 
 #include <algorithm>
+#include <cstring>
+#include <map>
 #include <memory>
-
-#include <sys/mman.h>
 
 namespace frit {
 
@@ -16,9 +18,8 @@ namespace {
 constexpr uint32_t kMaxThreads = 1024, kMaxCluster = 8;
 /// Each accessed byte needs about thirty bytes of state.
 constexpr uint64_t kMaxBytes = uint64_t(128) << 20;
-constexpr size_t kStackBytes = size_t(128) << 10;
 
-enum class Where { Running, Barrier, ClusterBarrier, Shuffle, Returned };
+enum class Where { Running, Barrier, ClusterBarrier, Shuffle, Exchange, Returned };
 
 struct Thread {
   Fibre fibre;
@@ -28,28 +29,8 @@ struct Thread {
   int32_t site = 0;
   uint32_t value = 0;
   int32_t mode = 0, operand = 0, width = 0;
-};
-
-/// The stacks of all threads of a block; the system allocates pages on first access.
-class Stacks {
-public:
-  explicit Stacks(uint32_t count) : bytes(count * kStackBytes) {
-    memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE,
-                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  }
-  ~Stacks() {
-    if (memory != MAP_FAILED) {
-      munmap(memory, bytes);
-    }
-  }
-  bool isOk() const { return memory != MAP_FAILED; }
-  void *operator[](uint32_t index) const {
-    return static_cast<char *>(memory) + index * kStackBytes;
-  }
-
-private:
-  void *memory;
-  size_t bytes;
+  /// The barrier object at which it waits.
+  const void *object = nullptr;
 };
 
 std::string triple(const int32_t values[3]) {
@@ -103,6 +84,35 @@ public:
     if (!wrong.empty()) {
       stop(thread, wrong);
     }
+  }
+  void expect(Thread &thread, const void *object, uint64_t bytes) {
+    if (memory.ownerOf(object) != member ||
+        !exchanges.try_emplace(object, Exchange{bytes}).second) {
+      stop(thread, "makes a barrier object twice, or outside of the block's shared memory");
+    }
+  }
+  void send(Thread &thread, void *address, uint64_t value, uint64_t bytes, const void *object) {
+    uint32_t owner = memory.ownerOf(object).value_or(member);
+    checkOwner(thread, owner);
+    Block &receiver = *partners.blocks[owner];
+    auto found = receiver.exchanges.find(object);
+    if (memory.ownerOf(address) != owner || found == receiver.exchanges.end()) {
+      stop(thread, "sends to an address that is not beside its barrier object");
+    }
+    Exchange &exchange = found->second;
+    exchange.received += bytes;
+    exchange.sent.push_back({address, value, bytes});
+    if (exchange.received > exchange.expected) {
+      stop(thread, "sends more bytes than the " + std::to_string(exchange.expected) +
+                       " that the barrier object waits for");
+    }
+  }
+  void await(Thread &thread, const void *object, int32_t site) {
+    if (!exchanges.contains(object)) {
+      stop(thread, "waits at a barrier object that has not been made");
+    }
+    thread.object = object;
+    wait(thread, Where::Exchange, site);
   }
   void *mapShared(Thread &thread, void *address, int32_t block) {
     if (block < 0 || block >= static_cast<int32_t>(partners.blocks.size())) {
@@ -161,6 +171,7 @@ private:
   std::string position(const Thread &thread) const;
   bool passBarrier();
   bool passShuffles();
+  bool passExchanges();
 
   static void body(void *argument) {
     auto *thread = static_cast<Thread *>(argument);
@@ -179,6 +190,7 @@ private:
   std::unique_ptr<Thread[]> threads;
   void *shared = nullptr;
   uint32_t number = 0, epoch = 0;
+  std::map<const void *, Exchange> exchanges;
 };
 
 std::string Block::position(const Thread &thread) const {
@@ -189,6 +201,8 @@ std::string Block::position(const Thread &thread) const {
     return "waits at cluster barrier " + std::to_string(thread.site);
   case Where::Shuffle:
     return "waits at shuffle " + std::to_string(thread.site);
+  case Where::Exchange:
+    return "waits for an exchange at barrier " + std::to_string(thread.site);
   case Where::Returned:
     return "has returned";
   case Where::Running:
@@ -208,6 +222,39 @@ bool Block::passBarrier() {
   }
   ++epoch;
   return true;
+}
+
+bool Block::passExchanges() {
+  bool passed = false;
+  for (uint32_t i = 0; i < count; ++i) {
+    Thread &thread = threads[i];
+    if (thread.where != Where::Exchange) {
+      continue;
+    }
+    Exchange &exchange = exchanges[thread.object];
+    if (exchange.received < exchange.expected) {
+      continue;
+    }
+    for (const Exchange::Sent &one : exchange.sent) {
+      // Epoch 0: behind every access of the cluster, which conflicts with any access before it.
+      SimtActor actor{number + 1,
+                      0,
+                      0,
+                      number + 1 - member,
+                      static_cast<uint32_t>(partners.blocks.size()),
+                      partners.commonEpoch};
+      std::string wrong = memory.access(actor, one.address, one.bytes, true, true);
+      if (!wrong.empty()) {
+        partners.error = place(thread) + ": what was sent: " + wrong;
+        return true;
+      }
+      std::memcpy(one.address, &one.value, one.bytes);
+    }
+    exchange.sent.clear();
+    thread.where = Where::Running;
+    passed = true;
+  }
+  return passed;
 }
 
 bool Block::passShuffles() {
@@ -285,6 +332,7 @@ std::string Block::divergence(const Block &other) const {
 void Block::begin(const SimtContext &common, uint32_t blockNumber, const int32_t blockId[3]) {
   number = blockNumber;
   epoch = 1;
+  exchanges.clear();
   shared = memory.openShared(launch.sharedBytes, member);
   for (uint32_t i = 0; i < count; ++i) {
     Thread &thread = threads[i];
@@ -318,7 +366,11 @@ bool Block::advance() {
         }
       }
     }
-    if (!passShuffles() && !passBarrier()) {
+    bool passed = passExchanges();
+    if (!partners.error.empty()) {
+      return true;
+    }
+    if (!passed && !passShuffles() && !passBarrier()) {
       return any;
     }
   }
@@ -413,6 +465,19 @@ const SimtOperations kOperations = {
     },
     [](const SimtContext *, int32_t instruction, float a, float b) {
       return approximate(static_cast<SimtApproximation>(instruction), a, b);
+    },
+    [](const SimtContext *context, void *object, int64_t bytes) {
+      Thread &thread = threadOf(context);
+      thread.block->expect(thread, object, static_cast<uint64_t>(bytes));
+    },
+    [](const SimtContext *context, void *address, int64_t value, int64_t bytes, void *object) {
+      Thread &thread = threadOf(context);
+      thread.block->send(thread, address, static_cast<uint64_t>(value),
+                         static_cast<uint64_t>(bytes), object);
+    },
+    [](const SimtContext *context, void *object, int32_t site) {
+      Thread &thread = threadOf(context);
+      thread.block->await(thread, object, site);
     }};
 
 Status runLaunch(const SimtLaunch &launch, SimtMemory &memory, const SimtContext &common) {

@@ -76,7 +76,18 @@ TorchExecutable::load(std::shared_ptr<const Artifact> artifact,
   return executable;
 }
 
-void TorchExecutable::refuseOverlap() { executor->refuseOverlap(); }
+Result<std::unique_ptr<TorchExecutable>>
+TorchExecutable::open(std::shared_ptr<const Artifact> artifact,
+                      const std::map<std::string, at::TensorBase> &weights, bool pack) {
+  auto opened = load(std::move(artifact), {}, false, weights);
+  if (opened.isOk()) {
+    (*opened)->executor->refuseOverlap();
+    if (!pack) {
+      (*opened)->host->readWeightsInPlace();
+    }
+  }
+  return opened;
+}
 
 // Defined here, where its members' types are complete.
 TorchExecutable::~TorchExecutable() = default;
@@ -138,8 +149,6 @@ Status TorchExecutable::bindConstants(std::span<const at::TensorBase> constants,
   }
   return Status::ok();
 }
-
-void TorchExecutable::readWeightsInPlace() { host->readWeightsInPlace(); }
 
 Signature TorchExecutable::describeItself() const { return describe(*plan); }
 

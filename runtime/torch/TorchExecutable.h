@@ -42,10 +42,11 @@ public:
        bool poison = false, const std::map<std::string, at::TensorBase> &weights = {});
   ~TorchExecutable();
 
-  /// See PlanExecutor.
-  void refuseOverlap();
-  /// Keeps no packed weights (PackedWeight); before the first call.
-  void readWeightsInPlace();
+  /// The same for the program of a file, whose calls refuse arguments that share memory with one
+  /// that is written. Without `pack` it keeps no packed weights (PackedWeight).
+  static Result<std::unique_ptr<TorchExecutable>>
+  open(std::shared_ptr<const Artifact> artifact,
+       const std::map<std::string, at::TensorBase> &weights, bool pack);
 
   /// Takes the handles of `inputs`; throws what eager would throw.
   void run(std::span<InputValue> inputs, std::span<OutputValue> outputs);

@@ -90,13 +90,10 @@ Result<TorchModel> TorchModel::load(const std::string &path, const LoadOptions &
   }
   auto state = std::make_unique<State>();
   FRIT_RETURN_IF_ERROR(guarded([&] {
-    auto executable = TorchExecutable::load(*artifact, {}, false, {weights.begin(), weights.end()});
+    auto executable =
+        TorchExecutable::open(*artifact, {weights.begin(), weights.end()}, options.pack);
     FRIT_RETURN_IF_ERROR(executable.status());
     state->executable = std::move(*executable);
-    state->executable->refuseOverlap();
-    if (!options.pack) {
-      state->executable->readWeightsInPlace();
-    }
     return Status::ok();
   }));
   state->signature = state->executable->describeItself();

@@ -108,8 +108,16 @@ public:
   Value clusterRank();
   /// Waits for all threads of the cluster; their earlier writes are visible afterwards.
   void clusterBarrier();
-  /// Stores into the shared memory of another block of the cluster, which must have started.
-  void storeCluster(int64_t byteOffset, Value index, Value value, Value rank);
+  /// Begins exchanges between the blocks: number i, whose barrier object is word i from
+  /// `byteOffset` in shared memory, is over when `bytes[i]` bytes have come. Each takes place once.
+  void beginExchanges(int64_t byteOffset, ArrayRef<int64_t> bytes);
+  /// Waits until all blocks have begun the exchanges. Comes before the first `send`.
+  void awaitPartners();
+  /// Stores into the shared memory of block `rank`, in exchange `number`: 4 bytes, or 8.
+  void send(int64_t byteOffset, Value index, Value value, Value rank, int64_t exchange,
+            int64_t number);
+  /// Waits for all bytes of an exchange, which this block can read afterwards.
+  void awaitExchange(int64_t exchange, int64_t number);
   /// The same for an array in the workspace.
   Value loadWorkspace(Value byteOffset, Value index, Type element);
   void storeWorkspace(Value byteOffset, Value index, Value value);
@@ -161,6 +169,12 @@ private:
   void storeTo(Value pointer, Value value, unsigned lanes, Value guard);
   Value lanePointer(const Access &access, Value first, unsigned lane);
   Value sharedPointer(int64_t byteOffset, Value index, Type element);
+  void callIntrinsic(StringRef name);
+  /// Emits an instruction that reads and writes memory; a pointer is an address of shared memory.
+  void emitPtx(const char *text, ValueRange operands);
+  Value exchangeObject(int64_t byteOffset, int64_t number);
+  /// The same place in the shared memory of another block of the cluster.
+  Value partnerPointer(Value own, Value rank);
   Value shuffle32(Value value, int64_t distance);
 
   const KernelProgram &program;

@@ -40,12 +40,13 @@ unsigned Accumulators::countValuesOf(const KernelProgram &program, ArrayRef<unsi
 uint32_t Accumulators::getSharedBytes(const KernelProgram &program, uint32_t blockThreads,
                                       uint32_t groupThreads, uint32_t clusterBlocks) {
   uint32_t slots = groupThreads <= 32 ? 0 : blockThreads / 32;
+  uint32_t exchanges = clusterBlocks > 1 ? program.numPhases() : 0;
   slots += clusterBlocks > 1 ? clusterBlocks : 0;
-  return 8 * slots * countValues(program, program.numPhases());
+  return 8 * (slots * countValues(program, program.numPhases()) + exchanges);
 }
 
 Accumulators::Accumulators(GpuFunction &function, unsigned level)
-    : function(function), builder(function.getBuilder()), loc(function.getLoc()),
+    : function(function), builder(function.getBuilder()), loc(function.getLoc()), level(level),
       slot(countValues(function.getProgram(), level)) {
   add(reducesOf(function.getProgram(), level));
 }
@@ -268,24 +269,47 @@ SmallVector<Value> Accumulators::foldThreads(ValueRange values, uint32_t threads
   return current;
 }
 
+int64_t Accumulators::getClusterSlots(const GpuFunction &function) {
+  uint32_t threads = function.getBlockThreads();
+  return getSharedBytes(function.getProgram(), threads, threads);
+}
+
+int64_t Accumulators::getExchanges(const GpuFunction &function) {
+  const KernelProgram &program = function.getProgram();
+  return getClusterSlots(function) +
+         int64_t(8) * function.getClusterBlocks() * countValues(program, program.numPhases());
+}
+
+void Accumulators::beginExchanges(GpuFunction &function) {
+  SmallVector<int64_t> bytes;
+  for (unsigned level = 0; level < function.getProgram().numPhases(); ++level) {
+    int64_t each = 0;
+    for (Type type : Accumulators(function, level).getTypes()) {
+      each += type.getIntOrFloatBitWidth() > 32 ? 8 : 4;
+    }
+    bytes.push_back(each * function.getClusterBlocks());
+  }
+  function.beginExchanges(getExchanges(function), bytes);
+}
+
 SmallVector<Value> Accumulators::foldCluster(ValueRange values, bool isFirst) {
   uint32_t blocks = function.getClusterBlocks();
   if (blocks == 1) {
     return SmallVector<Value>(values);
   }
-  uint32_t threads = function.getBlockThreads();
-  int64_t start = getSharedBytes(function.getProgram(), threads, threads), stride = 8 * blocks;
+  int64_t start = getClusterSlots(function), stride = 8 * blocks,
+          exchanges = getExchanges(function);
   if (isFirst) {
-    function.clusterBarrier();
+    function.awaitPartners();
   }
   // Thread k writes this block's value into block k.
   Value target = function.threadId(), rank = function.clusterRank();
   function.when(function.less(target, function.index(blocks)), [&] {
     for (auto [i, value] : llvm::enumerate(values)) {
-      function.storeCluster(start + (slot + i) * stride, rank, value, target);
+      function.send(start + (slot + i) * stride, rank, value, target, exchanges, level);
     }
   });
-  function.clusterBarrier();
+  function.awaitExchange(exchanges, level);
   SmallVector<Value> current;
   for (uint32_t block = 0; block < blocks; ++block) {
     SmallVector<Value> one;

@@ -50,6 +50,8 @@ public:
   /// Folds over the blocks of the cluster a value that all threads of a block have. The first call
   /// in a kernel must pass `isFirst`.
   SmallVector<Value> foldCluster(ValueRange values, bool isFirst);
+  /// Begins the exchanges of `foldCluster`, one for each level; comes first in the kernel.
+  static void beginExchanges(GpuFunction &function);
   /// Binds the results of the reductions in the frame.
   void supply(Frame &frame, ValueRange values);
 
@@ -63,6 +65,10 @@ public:
 
 private:
   void add(ArrayRef<unsigned> nodes);
+  /// The offsets in shared memory of what the blocks of a cluster send each other, and of the
+  /// barrier objects of these exchanges, one for each level.
+  static int64_t getClusterSlots(const GpuFunction &function);
+  static int64_t getExchanges(const GpuFunction &function);
 
   struct Reduce {
     unsigned node;
@@ -80,7 +86,7 @@ private:
   Location loc;
   SmallVector<Reduce> reduces;
   SmallVector<Type> types;
-  unsigned slot = 0;
+  unsigned level = 0, slot = 0;
 };
 
 } // namespace mlir::frit

@@ -90,6 +90,7 @@ public:
     lane = function.rem(function.threadId(), function.index(as.getThreads()));
     Value first = function.blockId();
     if (as.getCluster() > 1) {
+      Accumulators::beginExchanges(function);
       lane =
           function.add(lane, function.mul(function.clusterRank(), function.index(as.getThreads())));
       first = function.div(first, function.index(as.getCluster()));

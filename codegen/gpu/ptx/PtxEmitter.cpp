@@ -46,8 +46,8 @@ struct Architecture {
 };
 
 /// Each PTX version is the oldest that supports the architecture and all emitted instructions, so
-/// that old drivers can compile the text. Tables of more than 4096 bytes by value need 8.1, which
-/// drivers of CUDA 12.1 know.
+/// that old drivers can compile the text. Tables of more than 4096 bytes by value and the exchanges
+/// of a cluster need 8.1, which drivers of CUDA 12.1 know.
 constexpr Architecture kArchitectures[] = {
     {80, "sm_80", "+ptx78"}, {90, "sm_90", "+ptx80"}, {100, "sm_100", "+ptx86"}};
 
@@ -246,6 +246,7 @@ FailureOr<std::string> frit::emitPtx(gpu::GPUModuleOp module, unsigned arch, std
   }
   bool isClassic = true;
   module.walk([&](LLVM::LLVMFuncOp function) {
+    isClassic &= !function->hasAttr("nvvm.cluster_dim");
     for (unsigned i = 0; i < function.getNumArguments(); ++i) {
       if (auto table = function.getArgAttrOfType<TypeAttr>(i, "llvm.byval")) {
         isClassic &= 8 * cast<LLVM::LLVMArrayType>(table.getValue()).getNumElements() <=

@@ -440,6 +440,46 @@ TEST(SimtGrid, aClusterThatDoesNotMeet) {
       "waits at cluster barrier 0, but block (1, 0, 0) of its cluster waits at cluster barrier 1");
 }
 
+/// Each block sends its number to its partner, which waits for it, unless a part is left out.
+template <bool Expects, bool Meets, bool Waits, int Bytes = 4>
+void exchangeNumbers(const SimtContext *c) {
+  const SimtOperations &operations = *c->operations;
+  auto *words = static_cast<uint64_t *>(c->shared);
+  int partner = 1 - c->blockId[0] % 2;
+  if (Expects && c->threadId[0] == 0) {
+    operations.expect(c, words + 1, Bytes);
+  }
+  if (Meets) {
+    operations.clusterBarrier(c, 0);
+  }
+  if (c->threadId[0] == 0) {
+    auto *theirs = static_cast<uint64_t *>(operations.mapShared(c, words, partner));
+    operations.send(c, theirs, c->blockId[0] + 1, 4, theirs + 1);
+  }
+  if (Waits) {
+    operations.await(c, words + 1, 1);
+  }
+  operations.access(c, words, 4, kSimtShared);
+  storeFloat(c, output(c) + global(c), static_cast<float>(static_cast<uint32_t>(*words)));
+}
+
+TEST(SimtGrid, exchangesOfACluster) {
+  Example run;
+  Status status = runClusters(run, exchangeNumbers<true, true, true>);
+  ASSERT_TRUE(status.isOk()) << status.message();
+  EXPECT_EQ(run.y[0], 2.f);
+  EXPECT_EQ(run.y[64], 1.f);
+  EXPECT_ERROR(runClusters(run, exchangeNumbers<true, true, false>), "which nobody has written");
+  EXPECT_ERROR(runClusters(run, exchangeNumbers<true, false, true>),
+               "before any barrier of the cluster: it may not have begun");
+  EXPECT_ERROR(runClusters(run, exchangeNumbers<false, true, true>),
+               "sends to an address that is not beside its barrier object");
+  EXPECT_ERROR(runClusters(run, exchangeNumbers<true, true, true, 8>),
+               "waits for an exchange at barrier 1 and cannot go on");
+  EXPECT_ERROR(runClusters(run, exchangeNumbers<true, true, true, 2>),
+               "sends more bytes than the 2 that the barrier object waits for");
+}
+
 TEST(SimtGrid, clustersThatNoDeviceTakes) {
   Example run;
   EXPECT_ERROR(runClusters(run, gatherFirst<true, true>, 3), "a grid of 3 blocks in clusters of 2");

@@ -94,7 +94,11 @@ TEST(ArtifactConstraint, A29_ArgumentsAreThoseOfTheSignature) {
         s.plan().guards.clear(), s.plan().steps.pop_back(), s.plan().outputs.pop_back();
       },
       every2nd, 0));
-  accepted(call([](Small &s) { s.plan().inputs[0]->any_strides = true; }, every2nd));
+  accepted(call([](Small &s) { s.plan().inputs[0]->only_called = true; }, every2nd));
+  // Its device, unless only operators of torch read it.
+  auto onGpu = [](HostTensor &x) { x.device = format::Device::Cuda; };
+  refused(call(asItIs, onGpu), "it lies on Cuda, compiled for Cpu");
+  accepted(call([](Small &s) { s.plan().inputs[0]->only_called = true; }, onGpu));
   // The storage offset, if the plan relies on it.
   auto shifted = [](HostTensor &x) { x.offset = 4; };
   accepted(call(asItIs, shifted));
