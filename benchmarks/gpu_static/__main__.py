@@ -16,11 +16,11 @@ import tempfile
 from pathlib import Path
 
 from . import sides
+from .model import DRAM
 from .programs import programs
 
 HEAD = ("program", "MB", "side", "us", "of peak", "binds", "KB in flight", "instructions / 16 B", "MUFU / 16 B", "registers", "blocks", "load / store", "barriers",
         "launches")  # fmt: skip
-PEAK = 4.8e6  # bytes of a microsecond
 
 
 def fill(folder, names, python):
@@ -36,7 +36,7 @@ def lines(one):
     for side in ("frit", "inductor"):
         found = one[side]
         if found:
-            peak = f"{found['bytes'] / found['microseconds'] / PEAK:.0%}"
+            peak = f"{found['bytes'] / found['microseconds'] / DRAM:.0%}"
             shown = (one["program"], round(found["bytes"] / 1e6), side, found["microseconds"], peak, found["binds"], found["kb_in_flight"], found["instructions"],
                      found["mufu"], found["registers"], found["blocks"], f"{found['load']}/{found['store']}", found["barriers"], found["launches"])  # fmt: skip
             yield "| " + " | ".join(map(str, shown)) + " |"

@@ -192,9 +192,8 @@ class Code:
             loops.setdefault(header, set()).update(body)
         return loops, set(back)
 
-    def _best(self, start, inside, back, empty=frozenset(), ends=None):
-        """Returns the path from `start` that moves the most bytes, and is the shortest such; `empty` blocks count as moving none, and `ends` are
-        the possible last blocks."""
+    def _from_the_end(self, start, inside, back):
+        """Returns the blocks that `start` reaches through blocks of `inside`, each behind all that follow it; edges of `back` are not taken."""
         order, seen, stack = [], {start}, [(start, iter(self.blocks[start].next))]
         while stack:
             block, rest = stack[-1]
@@ -206,8 +205,13 @@ class Code:
             else:
                 order.append(block)
                 stack.pop()
+        return order
+
+    def _best(self, start, inside, back, empty=frozenset(), ends=None):
+        """Returns the path from `start` that moves the most bytes, and is the shortest such; `empty` blocks count as moving none, and `ends` are
+        the possible last blocks."""
         best = {}
-        for block in order:
+        for block in self._from_the_end(start, inside, back):
             following = [best[to] for to in self.blocks[block].next if (block, to) not in back and to in best]
             if ends is not None and block in ends:
                 following.append((0, 0, ()))
@@ -224,18 +228,8 @@ class Code:
         if not self.blocks:
             return {}
         loops, back = self._loops()
-        best, order, seen, stack = {}, [], {0}, [(0, iter(self.blocks[0].next))]
-        while stack:
-            block, rest = stack[-1]
-            for to in rest:
-                if (block, to) not in back and to not in seen:
-                    seen.add(to)
-                    stack.append((to, iter(self.blocks[to].next)))
-                    break
-            else:
-                order.append(block)
-                stack.pop()
-        for block in order:
+        best = {}
+        for block in self._from_the_end(0, range(len(self.blocks)), back):
             own = self.blocks[block]
             length = sum(RARE if each.base == "BPT" or (each.base == "CALL" and not each.jumps()) else 1 for each in own.instructions)
             after = [best[to] for to in own.next if (block, to) not in back and to in best]

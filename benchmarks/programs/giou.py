@@ -92,7 +92,7 @@ class BoxModel(torch.nn.Module):
         x = images.to(self.out.weight.dtype) / 255
         for convolution in self.convolutions:
             x = F.relu(F.max_pool2d(convolution(x), 2))
-        return self.out(F.relu(self.hidden(x.flatten(1)))).unflatten(1, (-1, 4))
+        return self.out(F.relu(self.hidden(x.flatten(1)))).view(len(x), -1, 4)
 
 
 def training_loss(model, images, target):

@@ -13,11 +13,11 @@ def sample_naive(items, labels):
     wanted_negative = k - wanted_positive
     chosen = torch.cat(
         [
-            positive[torch.randperm(len(positive))[:wanted_positive]],
-            negative[torch.randperm(len(negative))[:wanted_negative]],
+            positive[torch.randperm(len(positive), device=labels.device)[:wanted_positive]],
+            negative[torch.randperm(len(negative), device=labels.device)[:wanted_negative]],
         ]
     )
-    chosen = chosen[torch.randperm(len(chosen))]
+    chosen = chosen[torch.randperm(len(chosen), device=labels.device)]
     return items[chosen], labels[chosen]
 
 

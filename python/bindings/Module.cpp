@@ -292,13 +292,9 @@ PyObject *open(PyObject *, PyObject *arguments) {
   if (Status status = checkWeights ? (*artifact)->checkWeights() : Status::ok(); !status.isOk()) {
     return raise("ArtifactError", status.message());
   }
-  auto executable = TorchExecutable::load(*artifact, {}, false, weights);
+  auto executable = TorchExecutable::open(*artifact, weights, pack != 0);
   if (!executable.isOk()) {
     return raise("ArtifactError", executable.status().message());
-  }
-  (*executable)->refuseOverlap();
-  if (!pack) {
-    (*executable)->readWeightsInPlace();
   }
   return makeExecutableObject(executableType, std::move(*executable));
   END_HANDLE_TH_ERRORS

@@ -165,7 +165,7 @@ class _GraphWriter(HigherOrderWriter):
     def write_nodes(self):
         """Write every node."""
         for node in self.gm.graph.nodes:
-            if moves_memory(node):
+            if moves_memory(node.target):
                 raise self._error(node, "it gives a tensor other memory")
             try:
                 self._node(node)

@@ -10,7 +10,7 @@ from torch._guards import detect_fake_mode
 from .callbacks import Callback, Operand, returns_views, type_in_schema, writes_or_views
 from .opaque import Inexpressible, Slot, gives_quantised, why_opaque
 from .schema import tensor_text
-from .written_views import begins_inside, require_apart, results_of
+from .written_views import begins_inside, require_apart, results_of, with_true_ranges
 
 _WITH_EFFECTS = torch.ops.higher_order.with_effects
 # The partitioner wraps the random operators that a backward recomputes in these, without metadata of their results.
@@ -195,10 +195,12 @@ class HigherOrderWriter:
         """Writes auto_functionalized: an operator that writes to its arguments, with those arguments."""
         if getattr(node.args[0], "__name__", "") in _OPERANDS and node.target.__name__ == "auto_functionalized_v2":
             return self.written_control_flow_call(node)
+        kwargs = node.kwargs
         if node.target.__name__ == "auto_functionalized_v2":
             require_apart(node)
+            kwargs = with_true_ranges(kwargs)
         inputs = [f'{{"name":"","arg":{self._argument(node, x, None)},"kind":1}}' for x in node.args]
-        for name, value in node.kwargs.items():
+        for name, value in kwargs.items():
             text = self._argument(node, value, None)
             inputs.append(f'{{"name":{self.quoted(name)},"arg":{text},"kind":2}}')
         value = node.meta["val"]

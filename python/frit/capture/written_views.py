@@ -19,6 +19,7 @@ from .opaque import Inexpressible
 _CALL = torch.ops.higher_order.auto_functionalized_v2
 _WRITERS = ("cond", "while_loop", "invoke_subgraph")
 _INDEX = "_base_index"
+_WRONG = "it writes to a part of a tensor that torch describes wrongly"
 _aten = torch.ops.aten
 
 
@@ -76,6 +77,32 @@ def _places(kwargs):
 
 def _view_keys(kwargs, place):
     return [key for key in kwargs if key.startswith(f"{place}_") and key != place + _INDEX]
+
+
+def _range_of(base, keys):
+    """(dimension, first, end) of the base that a written operand is. torch counts from the beginning of the storage, but slices the base: an error of
+    torch that can be undone where all numbers are known."""
+    dim, *ends = (keys[f"slice_{name}"] for name in ("dim", "start", "end"))
+    before = base.storage_offset()
+    if _known(before == 0):
+        return dim, *ends
+    if any(type(one) is not int for one in (before, *ends, base.stride(dim))) or base.stride(dim) == 0:
+        raise Inexpressible(_WRONG)
+    return dim, *(one - before // base.stride(dim) for one in ends)
+
+
+def with_true_ranges(kwargs):
+    """The arguments of auto_functionalized_v2, with the ranges of the bases that the written operands are."""
+    kwargs = dict(kwargs)
+    for place in _places(kwargs):
+        keys = {key.removeprefix(f"{place}_"): kwargs[key] for key in _view_keys(kwargs, place)}
+        base = kwargs["_all_bases"][kwargs[place + _INDEX]].meta["val"] if keys else None
+        # An offset counts from the beginning of the storage, and a copy of the base has another one.
+        if "storage_offset" in keys and not _known(base.storage_offset() == 0):
+            raise Inexpressible("it writes to a part of an argument that begins inside of its storage")
+        if "slice_dim" in keys:
+            _, kwargs[f"{place}_slice_start"], kwargs[f"{place}_slice_end"] = _range_of(base, keys)
+    return kwargs
 
 
 def _rewrite(graph, node, as_strided):
@@ -148,13 +175,10 @@ class _View:
         if not keys or "alias" in keys:
             self.kind, self.args, self.back, self.val = None, (), (), base
         elif "slice_dim" in keys:
-            dim, first, end = (keys[f"slice_{name}"] for name in ("dim", "start", "end"))
-            before = base.storage_offset()
-            if not _known(before == 0):
-                # torch counts from the beginning of the storage, but slices the base: an error of torch that can be undone if the slice is inside.
-                if any(type(one) is not int for one in (before, first, end, base.stride(dim))) or not _known(end <= base.shape[dim]):
-                    raise Inexpressible("it writes to a part of a tensor that torch describes wrongly")
-                first, end = (one - before // base.stride(dim) for one in (first, end))
+            dim, first, end = _range_of(base, keys)
+            # The branches were traced with what torch describes, which may be shorter.
+            if not _known(base.storage_offset() == 0) and not _known(keys["slice_end"] <= base.shape[dim]):
+                raise Inexpressible(_WRONG)
             self.kind, self.args = (_aten.slice.Tensor, _aten.slice_scatter.default), (dim, first, end)
             first, end = _value(first), _value(end)
             self.part = (dim, first, end)

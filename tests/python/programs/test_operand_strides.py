@@ -97,3 +97,19 @@ def test_strides_of_what_is_written(name, dynamic):
         assert results[0].tolist() == expected[0].tolist()
         torch.testing.assert_close((*results[1:], x), (*expected[1:], theirs))
         assert results[1].stride() == expected[1].stride()
+
+
+@pytest.mark.parametrize("part", [(..., slice(1, None)), (..., slice(1, 2)), (slice(1, None),), (slice(None), slice(0, 1))], ids=str)
+def test_parts_of_an_argument_that_begins_inside_of_its_storage(part, lenient):
+    """torch counts such a part from the beginning of the storage and slices the argument with that: "aot_eager" writes elsewhere. Parts that torch
+    describes by their offset run as traced."""
+
+    def function(x):
+        return written_strides_of(x[part]), x[part], x.sum()
+
+    compiled = torch.compile(function, backend="frit", fullgraph=True)
+    for _ in range(2):
+        x, theirs = (torch.arange(60.0).view(5, 12)[1:, 2:9] for _ in range(2))
+        results, expected = compiled(x), function(theirs)
+        torch.testing.assert_close((*results, x), (*expected, theirs), rtol=0, atol=0)
+        assert results[1].stride() == expected[1].stride() and results[1].storage_offset() == expected[1].storage_offset()
