@@ -76,16 +76,30 @@ def interleaved(contenders, seconds=1.0, rounds=(5, 200)):
     return [statistics.median(own) for own in samples]
 
 
+def _allocations(events):
+    """Yields the allocations and frees in a tree of profiled events."""
+    for event in events:
+        if event.tag == torch._C._profiler._EventType.Allocation:
+            yield event
+        yield from _allocations(event.children)
+
+
 def peak_bytes(call):
-    """Returns the peak of bytes that torch's CPU allocator has allocated during a call, relative to its start."""
+    """Returns the peak of bytes that torch's CPU allocator has allocated during a call, relative to its start. What was allocated
+    before the call does not count when the call frees it."""
     call()
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
         result = call()
-    held = peak = 0
-    events = profile.profiler.kineto_results.events()
-    for event in sorted((e for e in events if e.name() == "[memory]"), key=lambda e: e.start_ns()):
-        held += event.nbytes()
-        peak = max(peak, held)
+    sizes, held, peak = {}, 0, 0
+    # Torch records the free of an earlier block if an earlier profile knew its address. So addresses tell whose block is freed.
+    for event in sorted(_allocations(profile.profiler.kineto_results.experimental_event_tree()), key=lambda e: e.start_time_ns):
+        address, size = event.extra_fields.ptr, event.extra_fields.alloc_size
+        if size > 0:
+            sizes[address] = size
+            held += size
+            peak = max(peak, held)
+        else:
+            held -= sizes.pop(address, 0)
     del result
     return peak
 

@@ -152,6 +152,17 @@ def test_training_is_two_graphs():
     assert "_backward: " in str(memory)
 
 
+def test_a_peak_counts_what_the_call_allocated():
+    earlier = []
+    peak_bytes(lambda: earlier.append(torch.empty(5000)))
+
+    def call():
+        earlier.pop(0)
+        return torch.empty(700), torch.empty(800)
+
+    assert peak_bytes(call) == 4 * (700 + 800)
+
+
 def test_nothing_runs_and_nothing_changes():
     ran = []
 
