@@ -201,7 +201,7 @@ private:
   std::string place;
   /// By mutated input, the output that holds its new value.
   llvm::DenseMap<unsigned, unsigned> writtenBy;
-  /// What the outputs write: the value and the argument; by name, the value as it is written.
+  /// What the outputs write: the value and the argument; by name of a value, the argument.
   SmallVector<std::pair<Value, Value>> stores;
   llvm::StringMap<ImportedValue> written;
   size_t currentIndex = 0;

@@ -410,7 +410,7 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     if (failed(value)) {
       return failure();
     }
-    // A value that the program also leaves in an input is returned as it is there.
+    // A value that the program also leaves in an input is the input, as in `ExportedProgram.module()`.
     if (auto left = written.find(output.text); left != written.end()) {
       value = &left->second;
     }
@@ -477,7 +477,7 @@ LogicalResult GraphImporter::addStore(const OutputSpec &spec, unsigned number) {
                                          "' has sizes that cannot be expanded to its own");
   }
   stores.emplace_back(copied->value, to.value);
-  written.insert_or_assign(spec.value.text, *copied);
+  written.insert_or_assign(spec.value.text, to);
   return success();
 }
 

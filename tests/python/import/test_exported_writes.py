@@ -304,6 +304,45 @@ def test_a_decomposed_write_converts_and_expands_its_value(function):
         assert torch.equal(mine, other) and all(torch.equal(held[name], value) for name, value in theirs.named_buffers())
 
 
+class Returns(nn.Module):
+    """Returns two arguments and two buffers that it writes, one of them from an argument that it writes too, and a value that it keeps."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("b", torch.zeros(3))
+        self.register_buffer("c", torch.zeros(3))
+
+    def forward(self, x, y, w):
+        x.add_(1)
+        self.b.add_(x)
+        y.copy_(x)
+        self.c.copy_(w)
+        z = w * 2
+        w.copy_(z)
+        return x, self.b, y, z, w, self.c
+
+
+@pytest.mark.parametrize("decompose", [False, True], ids=["as exported", "decomposed"])
+def test_what_is_written_and_returned_is_the_argument_or_the_buffer(tmp_path, decompose):
+    def inputs():
+        return torch.ones(3), 2 * torch.ones(6)[::2], torch.arange(3.0)
+
+    program = torch.export.export(Returns(), inputs())
+    program = program.run_decompositions() if decompose else program
+    torch.export.save(program, tmp_path / "m.pt2")
+    subprocess.run([TOOLS / "frit-compile", tmp_path / "m.pt2", "-o", tmp_path / "m.frit"], check=True, capture_output=True)
+    os.chmod(tmp_path / "m.frit", 0o600)
+    model, module = frit.load(tmp_path / "m.frit"), Returns()
+    seen = []
+    for call in (model, module):
+        one, other = inputs(), inputs()
+        first, second = call(*one), call(*other)
+        everything = [*one, *other, *first, *second]
+        shared = [[at for at, each in enumerate(everything) if each.untyped_storage().data_ptr() == result.untyped_storage().data_ptr()] for result in second]
+        seen.append((shared, [each.tolist() for each in everything], [each.stride() for each in everything]))
+    assert seen[0] == seen[1]
+
+
 @pytest.mark.parametrize("part", [lambda b: b[0], lambda b: b[:1], lambda b: b.narrow(0, 0, 1), lambda b: b.split(2)[0], lambda b: b.unbind()[0]])
 def test_parts_of_what_torch_does_not_expand(part):
     """After `fill_` of a scalar the decomposed program takes parts of the scalar, which is an error in torch too."""
