@@ -27,7 +27,7 @@ def table():
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
 @pytest.mark.parametrize("name", KINDS)
 def test_registers_and_shared_memory(name, table):
-    found, _ = assembled.tables(KINDS[name])
+    found = {arch: {entry: [one.registers, one.shared] for entry, one in entries.items()} for arch, entries in assembled.entries_of(KINDS[name]).items()}
     # Other releases of ptxas allocate registers differently; then only kernels and local memory are compared.
     growth = 1.1 if emulation.ptxas_release() == table["ptxas"] else float("inf")
     wrong = emulation.unlike_table(table["kinds"].get(name, {}), found, growth)
@@ -48,6 +48,22 @@ def test_machine_code(name, golden):
     wrong = bars.unlike_golden(golden["kinds"].get(name, {}), found, growth)
     wrong += bars.unlike_bars(name, found["sm_90"])
     assert not wrong, "\n".join([*wrong, f"after a look at why: scripts/gpu-table {name}, tests/python/support/machine_code/bars.py"])
+
+
+@pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
+@pytest.mark.parametrize("name", ["mul_add", "softmax", "dynamic_sums"])
+def test_what_is_kept_is_what_ptxas_says(name, monkeypatch):
+    """Elsewhere in this file PTX that is the same to the byte is not assembled again."""
+    measured = assembled.measured(KINDS[name])
+    row = assembled.kept_row(KINDS[name], measured)
+    monkeypatch.setattr(assembled, "kept", lambda: {name: row})
+    assert assembled.entries_of.__wrapped__(KINDS[name]) == measured
+    # Another digest: it is measured.
+    marked = [*row["entries"]["sm_90"].values()][0]
+    marked[0] += 1
+    assert assembled.entries_of.__wrapped__(KINDS[name]) != measured
+    row["digest"] = "0" * 32
+    assert assembled.entries_of.__wrapped__(KINDS[name]) == measured
 
 
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")

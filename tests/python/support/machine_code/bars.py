@@ -68,6 +68,13 @@ class Entry:
         slow = any(op.startswith(SLOW_MATH) for op in ops)
         return Entry(registers, launched["shared_bytes"], figures, path["instructions"], path["divisions"], slow)
 
+    def row(self):
+        return [self.registers, self.shared, self.figures.row(), self.length, self.divisions, self.slow_math]
+
+    @staticmethod
+    def from_row(row):
+        return Entry(*row[:2], Figures(*row[2]), *row[3:])
+
     def below(self):
         """Returns {bar: description} for the bars that it does not reach on sm_90."""
         figures, most = self.figures, INSTRUCTIONS_OF_SLOW_MATH if self.slow_math else INSTRUCTIONS
