@@ -410,7 +410,8 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     if (failed(value)) {
       return failure();
     }
-    // A value that the program also leaves in an input is the input, as in `ExportedProgram.module()`.
+    // A value that the program also leaves in an input is the input, as in
+    // `ExportedProgram.module()`.
     if (auto left = written.find(output.text); left != written.end()) {
       value = &left->second;
     }
