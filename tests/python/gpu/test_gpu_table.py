@@ -55,10 +55,11 @@ def test_machine_code(name, golden):
 def test_what_is_kept_is_what_ptxas_says(name, monkeypatch):
     """Elsewhere in this file PTX that is the same to the byte is not assembled again."""
     measured = assembled.measured(KINDS[name])
+    assert assembled.entries_of(KINDS[name]) == measured
     row = assembled.kept_row(KINDS[name], measured)
     monkeypatch.setattr(assembled, "kept", lambda: {name: row})
     assert assembled.entries_of.__wrapped__(KINDS[name]) == measured
-    # Another digest: it is measured.
+    # The row is what is taken, until its digest is another one.
     marked = [*row["entries"]["sm_90"].values()][0]
     marked[0] += 1
     assert assembled.entries_of.__wrapped__(KINDS[name]) != measured
