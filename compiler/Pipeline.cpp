@@ -29,6 +29,7 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());
+  passes.addNestedPass<GraphOp>(createNarrowStoresPass());
   passes.addNestedPass<GraphOp>(createHostScalarsByValuePass());
 }
 

@@ -168,6 +168,34 @@ struct ComposeReindex : OpRewritePattern<ReindexOp> {
   }
 };
 
+/// reindex(concat(x, y)) that reads one piece only.
+struct ReindexOfPiece : OpRewritePattern<ReindexOp> {
+  using OpRewritePattern::OpRewritePattern;
+
+  LogicalResult matchAndRewrite(ReindexOp op, PatternRewriter &rewriter) const override {
+    auto concat = op.getOperand().getDefiningOp<ConcatOp>();
+    if (!concat || op.getMap().hasBounds()) {
+      return rewriter.notifyMatchFailure(op, "operand is not a concat that is read everywhere");
+    }
+    MapAttr map = op.getMap();
+    SizeFacts facts = factsAt(op);
+    facts.setExtents(getSizes(typeOf(op.getResult())));
+    SizeExpr place = map.getResults()[concat.getDim()];
+    for (Value piece : concat.getOperands()) {
+      SizeExpr length = getSizes(typeOf(piece))[concat.getDim()];
+      if (facts.provablyNonNegative(place) && facts.provablyLess(place, length)) {
+        SmallVector<SizeAttr> results(map.getResults());
+        results[concat.getDim()] = place;
+        auto own = MapAttr::get(op.getContext(), map.getNumDims(), results);
+        rewriter.replaceOpWithNewOp<ReindexOp>(op, op.getType(), piece, own, TypedAttr());
+        return success();
+      }
+      place = place - length;
+    }
+    return rewriter.notifyMatchFailure(op, "it may read several pieces");
+  }
+};
+
 /// reindex(reshape(x)) where the reshape only adds or removes dimensions of size 1.
 struct ReindexOfUnitDims : OpRewritePattern<ReindexOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -298,7 +326,8 @@ struct FlattenConcat : OpRewritePattern<ConcatOp> {
 } // namespace
 
 void ReindexOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
-  patterns.add<ComposeReindex, ReindexOfUnitDims, SimplifyReindex, ViewOfSplat<ReindexOp>>(context);
+  patterns.add<ComposeReindex, ReindexOfPiece, ReindexOfUnitDims, SimplifyReindex,
+               ViewOfSplat<ReindexOp>>(context);
 }
 
 void ReshapeOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {

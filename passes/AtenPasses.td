@@ -163,6 +163,28 @@ def RestoreConstantsPass : Pass<"frit-restore-constants", "::mlir::frit::GraphOp
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def NarrowStoresPass : Pass<"frit-narrow-stores", "::mlir::frit::GraphOp"> {
+  let summary = "store only the parts of an argument that a graph writes";
+  let description = [{
+    After `frit-functionalize` a write to a slice of an argument (x[3:5] = v) is a store of the
+    whole argument: its old parts and the new one, concatenated. A piece that is the argument's
+    own part at the same place needs no store; each other piece is stored into a view of the
+    argument. The concatenation remains for other readers.
+
+    ```mlir
+    %a = frit.reindex %x <(d0) -> (d0)> : tensor<9xf32> -> tensor<3xf32>
+    %b = frit.reindex %x <(d0) -> (d0 + 5)> : tensor<9xf32> -> tensor<4xf32>
+    %y = frit.concat %a, %v, %b dim 0 : tensor<3xf32>, tensor<2xf32>, tensor<4xf32> -> tensor<9xf32>
+    frit.store %y into %x : tensor<9xf32>, tensor<9xf32>
+    // becomes
+    %p = frit.reindex %x <(d0) -> (d0 + 3)> : tensor<9xf32> -> tensor<2xf32>
+    frit.store %v into %p : tensor<2xf32>, tensor<2xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numNarrowed", "narrowed", "stores of whole arguments that became stores of parts">];
+}
+
 def HostScalarsByValuePass : Pass<"frit-host-scalars-by-value", "::mlir::frit::GraphOp"> {
   let summary = "pass 0-d CPU tensors of a graph on a GPU to kernels by value";
   let description = [{

@@ -28,9 +28,10 @@ struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
     copied.clear();
     bool isOrdered = true;
     for (StoreOp store : stores) {
-      gatherReaders(store.getTarget());
-      isOrdered &= llvm::all_of(readers[store.getTarget()], [&](OpOperand *use) {
-        return use->getOwner() == store ? use->get() == store.getTarget()
+      Value argument = baseOf(store.getTarget());
+      gatherReaders(argument);
+      isOrdered &= llvm::all_of(readers[argument], [&](OpOperand *use) {
+        return use->getOwner() == store ? use->get() == argument
                                         : use->getOwner()->isBeforeInBlock(store);
       });
     }
@@ -40,6 +41,14 @@ struct OrderStoresPass : frit::impl::OrderStoresPassBase<OrderStoresPass> {
   }
 
 private:
+  /// The argument whose storage a store writes.
+  static Value baseOf(Value target) {
+    while (target.getDefiningOp() && isLook(target.getDefiningOp())) {
+      target = target.getDefiningOp()->getOperand(0);
+    }
+    return target;
+  }
+
   /// Collects everything that reads the storage of an argument, also through views and calls that
   /// return it.
   void gatherReaders(Value argument) {
@@ -99,10 +108,11 @@ private:
   /// overwritten.
   SmallVector<OpOperand *> blockers(StoreOp store, ArrayRef<StoreOp> remaining) {
     SmallVector<OpOperand *> found;
-    for (OpOperand *use : readers[store.getTarget()]) {
+    Value argument = baseOf(store.getTarget());
+    for (OpOperand *use : readers[argument]) {
       auto reader = dyn_cast<StoreOp>(use->getOwner());
       bool isOpen = reader && llvm::is_contained(remaining, reader) && !copied.contains(use);
-      if (isOpen && (reader != store || use->get() != store.getTarget())) {
+      if (isOpen && (reader != store || use->get() != argument)) {
         found.push_back(use);
       }
     }

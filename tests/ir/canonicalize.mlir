@@ -211,3 +211,19 @@ frit.graph @functions(%x: tensor<3xf32>) -> (tensor<3xf32>, tensor<8xf64>, tenso
   %c = frit.lgamma %x : tensor<3xf32>
   frit.return %a, %b, %c : tensor<3xf32>, tensor<8xf64>, tensor<3xf32>
 }
+
+// -----
+
+// A slice of a concatenation that lies in one piece is a slice of the piece; one that spans two stays.
+// CHECK-LABEL: @pieces(
+// CHECK-NEXT: %[[ALL:.*]] = frit.concat %arg0, %arg1 dim 0
+// CHECK-NEXT: %[[INSIDE:.*]] = frit.reindex %arg1 <(d0) -> (d0 + 1)> : tensor<?xf32, #frit.dims<[s0]>> -> tensor<2xf32>
+// CHECK-NEXT: %[[BOTH:.*]] = frit.reindex %[[ALL]] <(d0) -> (d0 + 3)>
+// CHECK-NEXT: frit.return %arg0, %[[INSIDE]], %[[BOTH]]
+frit.graph @pieces(%x: tensor<4xf32>, %y: tensor<?xf32, #frit.dims<[s0]>>) -> (tensor<4xf32>, tensor<2xf32>, tensor<2xf32>) attributes {symbols = [#frit.symbol<"s0", min = 3>]} {
+  %all = frit.concat %x, %y dim 0 : tensor<4xf32>, tensor<?xf32, #frit.dims<[s0]>> -> tensor<?xf32, #frit.dims<[s0 + 4]>>
+  %a = frit.reindex %all <(d0) -> (d0)> : tensor<?xf32, #frit.dims<[s0 + 4]>> -> tensor<4xf32>
+  %b = frit.reindex %all <(d0) -> (d0 + 5)> : tensor<?xf32, #frit.dims<[s0 + 4]>> -> tensor<2xf32>
+  %c = frit.reindex %all <(d0) -> (d0 + 3)> : tensor<?xf32, #frit.dims<[s0 + 4]>> -> tensor<2xf32>
+  frit.return %a, %b, %c : tensor<4xf32>, tensor<2xf32>, tensor<2xf32>
+}

@@ -78,3 +78,20 @@ frit.graph @in_order(%a: !t, %b: !t) -> (!t, !t) {
   }
   frit.return %a, %r : !t, !t
 }
+
+// -----
+
+// A store into a part of an argument waits for the readers of the whole argument, and the other way round.
+// CHECK-LABEL: @parts
+// CHECK-NEXT: %[[PART:.*]] = frit.reindex %arg0
+// CHECK-NEXT: %[[OLD:.*]] = frit.region(%arg0)
+// CHECK: frit.store %arg1 into %[[PART]]
+// CHECK-NEXT: frit.store %[[OLD]] into %arg1
+// CHECK-NEXT: frit.return
+!t = tensor<4xf32>
+frit.graph @parts(%a: !t, %b: !t) {
+  %p = frit.reindex %a <(d0) -> (d0)> : !t -> !t
+  frit.store %b into %p : !t, !t
+  frit.store %a into %b : !t, !t
+  frit.return
+}
