@@ -227,7 +227,8 @@ LogicalResult PlanWriter::writeOp(Operation &op) {
                 withOffset(alias.getLayout(), sameElements ? start + offset : offset), offset);
         return success();
       })
-      .Case([&](NoneOp) { return success(); })
+      // Nothing reads the value that a `frit.require` keeps.
+      .Case<NoneOp, RequireOp>([&](Operation *) { return success(); })
       .Case([&](GuardOp guard) {
         writeLateGuard(guard);
         return success();

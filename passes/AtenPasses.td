@@ -163,6 +163,30 @@ def RestoreConstantsPass : Pass<"frit-restore-constants", "::mlir::frit::GraphOp
   let dependentDialects = ["::mlir::arith::ArithDialect"];
 }
 
+def RequireErrorsPass : Pass<"frit-require-errors", "::mlir::frit::GraphOp"> {
+  let summary = "compute whole what may raise an error, even if results need only a part of it";
+  let description = [{
+    Eager computes every element, so an index out of range or an integer division by zero raises
+    an error although a later slice cuts the element away. Runs after legalisation, before anything
+    is simplified. What a result, a store or a call reads whole needs nothing. Of anything else
+    that may raise, a reduction reads every element (for a gather: every index) and
+    `frit.require` keeps the reduction. A fold that drops an operand (x * 0) counts as a reader of nothing.
+
+    ```mlir
+    %q = arith.divsi %a, %b : tensor<4xi64>
+    %r = frit.reindex %q <(d0) -> (d0)> : tensor<4xi64> -> tensor<1xi64>
+    // becomes
+    %q = arith.divsi %a, %b : tensor<4xi64>
+    %m = frit.reduce <max> %q dims [0] : tensor<4xi64> -> tensor<i64>
+    frit.require %m : tensor<i64>
+    %r = frit.reindex %q <(d0) -> (d0)> : tensor<4xi64> -> tensor<1xi64>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numRequired", "required", "operations that may raise and are not read whole">];
+  let dependentDialects = ["::mlir::frit::FritDialect"];
+}
+
 def NarrowStoresPass : Pass<"frit-narrow-stores", "::mlir::frit::GraphOp"> {
   let summary = "store only the parts of an argument that a graph writes";
   let description = [{

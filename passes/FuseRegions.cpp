@@ -5,6 +5,7 @@
 #include "passes/Layouts.h"
 #include "passes/NormalForm.h"
 #include "passes/Passes.h"
+#include "passes/Raising.h"
 
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/Builders.h"
@@ -252,6 +253,7 @@ struct FuseRegionsPass : frit::impl::FuseRegionsPassBase<FuseRegionsPass> {
   void runOnOperation() override {
     GraphOp graph = getOperation();
     NormalFormCounts counts = bringToNormalForm(graph);
+    eraseNeedlessRequires(graph);
     countedGathers += counts.gathers;
     movedPermutations += counts.permutations;
     LoopNests nests(graph, merge);

@@ -40,7 +40,7 @@ static bool isMatrixOperand(StringRef name, unsigned operand) {
 LayoutDemand mlir::frit::getLayoutDemand(OpOperand &use) {
   auto type = dyn_cast<RankedTensorType>(use.get().getType());
   Operation *user = use.getOwner();
-  if (!type || isa<RegionOp, LaunchOp, StoreOp, BindOp>(user) || isView(user)) {
+  if (!type || isa<RegionOp, LaunchOp, StoreOp, RequireOp, BindOp>(user) || isView(user)) {
     return {};
   }
   unsigned number = use.getOperandNumber();

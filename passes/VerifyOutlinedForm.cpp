@@ -28,7 +28,7 @@ static LogicalResult verifyOutside(Operation &op) {
     return op.emitError("'frit.region' is not part of the outlined form; frit-outline-regions "
                         "has not run");
   }
-  if (!isa<LaunchOp, AtenOp, GuardOp, StoreOp, BindOp, SizeOp, NoneOp, ReturnOp,
+  if (!isa<LaunchOp, AtenOp, GuardOp, StoreOp, RequireOp, BindOp, SizeOp, NoneOp, ReturnOp,
            tensor::FromElementsOp, tensor::ExtractOp>(op) &&
       !isLook(&op) && !isHostScalar(op)) {
     return op.emitError("'") << op.getName() << "' is not part of the outlined form; "

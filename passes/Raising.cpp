@@ -1,0 +1,50 @@
+#include "passes/Raising.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+
+using namespace mlir;
+using namespace mlir::frit;
+
+/// Whether the value is one integer other than zero, repeated.
+static bool isNonZero(Value value) {
+  while (auto view = value.getDefiningOp<ReindexOp>()) {
+    if (view.getMap().hasBounds()) {
+      return false;
+    }
+    value = view.getOperand();
+  }
+  APInt number;
+  return matchPattern(value, m_ConstantInt(&number)) && !number.isZero();
+}
+
+bool mlir::frit::mayRaise(Operation *op) {
+  if (auto gather = dyn_cast<GatherOp>(op)) {
+    return gather.getCheck() != IndexCheck::Unchecked;
+  }
+  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op) &&
+         isa<RankedTensorType>(op->getResult(0).getType()) && !isNonZero(op->getOperand(1));
+}
+
+unsigned mlir::frit::eraseNeedlessRequires(GraphOp graph) {
+  unsigned erased = 0;
+  for (RequireOp require :
+       llvm::make_early_inc_range(graph.getBody().front().getOps<RequireOp>())) {
+    SmallVector<Value> open{require.getValue()};
+    llvm::SmallDenseSet<Operation *> seen;
+    bool raises = false;
+    while (!open.empty() && !raises) {
+      Operation *def = open.pop_back_val().getDefiningOp();
+      // Computations of more operations than these are not searched.
+      raises = seen.size() > 32 || (def && mayRaise(def));
+      if (def && seen.insert(def).second) {
+        llvm::append_range(open, def->getOperands());
+      }
+    }
+    if (!raises) {
+      require.erase();
+      ++erased;
+    }
+  }
+  return erased;
+}

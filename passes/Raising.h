@@ -1,0 +1,16 @@
+// What may raise an error at run time.
+#pragma once
+
+#include "ir/FritOps.h"
+
+namespace mlir::frit {
+
+/// Whether an element of the result may raise: an index that is checked, or a division of integers
+/// by what may be zero.
+bool mayRaise(Operation *op);
+
+/// Erases each `frit.require` of a value that cannot raise: its indices were proven to be in range.
+/// Returns how many.
+unsigned eraseNeedlessRequires(GraphOp graph);
+
+} // namespace mlir::frit

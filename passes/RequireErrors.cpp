@@ -1,0 +1,298 @@
+// Eager computes every element, so an index out of range or a division by zero always raises its
+// error. Here only what the results need is computed. This pass finds what may raise and is not
+// surely computed in full, and requires it.
+#include "passes/Passes.h"
+#include "passes/Raising.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
+#include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+namespace mlir::frit {
+#define GEN_PASS_DEF_REQUIREERRORSPASS
+#include "passes/Passes.h.inc"
+} // namespace mlir::frit
+
+using namespace mlir;
+using namespace mlir::frit;
+
+static RankedTensorType tensorType(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// Which values of a graph are computed whole, whatever later simplifications do.
+class Completeness {
+public:
+  explicit Completeness(GraphOp graph) : facts(graph.getSizeFacts()) {
+    for (Operation &op : llvm::reverse(graph.getBody().front())) {
+      visit(&op);
+    }
+  }
+
+  bool isComplete(Value value) const { return complete.contains(value); }
+  bool isPositive(SizeExpr size) const { return facts.provablyNonNegative(size - 1); }
+
+private:
+  void visit(Operation *op) {
+    bool isElementwise = OpTrait::hasElementwiseMappableTraits(op);
+    bool isOfElements =
+        isElementwise || isa<ElementOpInterface, ReshapeOp, tensor::FromElementsOp>(op);
+    if (!isOfElements) {
+      // A call or a store reads whole tensors, and an alias needs its base in memory. A call whose
+      // result nothing reads is dropped.
+      bool isNeeded =
+          op->hasTrait<OpTrait::IsTerminator>() || !isMemoryEffectFree(op) ||
+          llvm::any_of(op->getUsers(), [&](Operation *user) { return needed.contains(user); });
+      if (isNeeded) {
+        needed.insert(op);
+        complete.insert_range(op->getOperands());
+      }
+      return;
+    }
+    if (llvm::any_of(op->getUsers(), [&](Operation *user) { return needed.contains(user); })) {
+      needed.insert(op);
+    }
+    if (!complete.contains(op->getResult(0))) {
+      return;
+    }
+    for (OpOperand &operand : op->getOpOperands()) {
+      if (readsWhole(operand)) {
+        complete.insert(operand.get());
+      }
+    }
+  }
+
+  /// Whether an operation that is computed whole reads the operand whole.
+  bool readsWhole(OpOperand &operand) {
+    Operation *op = operand.getOwner();
+    if (OpTrait::hasElementwiseMappableTraits(op)) {
+      return dependsOn(operand);
+    }
+    if (auto reindex = dyn_cast<ReindexOp>(op)) {
+      return covers(reindex);
+    }
+    if (isa<GatherOp>(op)) {
+      return operand.getOperandNumber() > 0;
+    }
+    return isa<ReshapeOp, ConcatOp, ReduceOp, ScanOp>(op);
+  }
+
+  /// False if a fold may drop the operand, as in `x * 0`, `x - x` and a select of a known
+  /// condition.
+  bool dependsOn(OpOperand &operand) {
+    Operation *op = operand.getOwner();
+    auto others = llvm::make_filter_range(op->getOpOperands(), [&](OpOperand &other) {
+      return other.getOperandNumber() != operand.getOperandNumber();
+    });
+    bool isSelect = isa<arith::SelectOp>(op);
+    return llvm::all_of(others, [&](OpOperand &other) {
+      if (other.get() == operand.get()) {
+        return isa<arith::AddIOp, arith::MulIOp, arith::AddFOp, arith::SubFOp, arith::MulFOp,
+                   arith::DivFOp, math::FmaOp>(op);
+      }
+      if (!isConstant(other.get())) {
+        return true;
+      }
+      if (isSelect) {
+        return operand.getOperandNumber() == 0 || other.getOperandNumber() != 0;
+      }
+      // A constant decides no sum, no test for equality and, of floats, nothing that keeps NaN.
+      if (isa<arith::AddIOp, arith::SubIOp>(op)) {
+        return true;
+      }
+      if (auto compare = dyn_cast<arith::CmpIOp>(op)) {
+        return compare.getPredicate() <= arith::CmpIPredicate::sge && !isExtreme(other.get());
+      }
+      if (isa<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::CmpFOp,
+              arith::MaximumFOp, arith::MinimumFOp, math::FmaOp>(op)) {
+        return true;
+      }
+      return isa<arith::MulIOp, arith::AndIOp, arith::OrIOp, arith::MaxSIOp, arith::MinSIOp>(op) &&
+             !isExtreme(other.get());
+    });
+  }
+
+  /// Whether the value depends on nothing that a call gives.
+  bool isConstant(Value value) {
+    auto [known, isNew] = constants.try_emplace(value, false);
+    if (!isNew) {
+      return known->second;
+    }
+    Operation *def = value.getDefiningOp();
+    bool is = def && isMemoryEffectFree(def) && !isa<IotaOp, AtenOp>(def) &&
+              llvm::all_of(def->getOperands(), [&](Value operand) { return isConstant(operand); });
+    return constants[value] = is;
+  }
+
+  /// Whether a constant may be 0, -1 or a limit of its type: what is not a plain number may be.
+  static bool isExtreme(Value value) {
+    while (auto view = value.getDefiningOp<ReindexOp>()) {
+      value = view.getOperand();
+    }
+    APInt number;
+    return !matchPattern(value, m_ConstantInt(&number)) || number.isZero() || number.isAllOnes() ||
+           number.isMaxSignedValue() || number.isMinSignedValue();
+  }
+
+  /// Whether each element of the operand is read. Sizes that are not known are taken as positive
+  /// where the operand is repeated along them.
+  bool covers(ReindexOp reindex) const {
+    SmallVector<SizeExpr> extents = getSizes(reindex.getType());
+    if (llvm::any_of(extents, [](SizeExpr extent) { return extent.isConstant(0); })) {
+      return false;
+    }
+    MapAttr map = reindex.getMap();
+    llvm::SmallDenseSet<unsigned> used;
+    for (auto [result, size] :
+         llvm::zip_equal(map.getResults(), getSizes(tensorType(reindex.getOperand())))) {
+      SizeExpr at(result);
+      // The dims of the result on which the position depends.
+      llvm::SmallSetVector<SizeSymbolAttr, 2> dims;
+      at.forEachSymbol([&](SizeSymbolAttr symbol) {
+        if (symbol.isDim()) {
+          dims.insert(symbol);
+        }
+      });
+      if (dims.empty() ? !at.isConstant(0) || !size.isConstant(1) : dims.size() > 1) {
+        return false;
+      }
+      if (dims.empty()) {
+        continue;
+      }
+      auto split = at.splitLinear(dims[0]);
+      if (!split || !used.insert(dims[0].getPosition()).second) {
+        return false;
+      }
+      auto [coefficient, first] = *split;
+      SizeExpr last = first + extents[dims[0].getPosition()] - 1;
+      if (coefficient.isConstant(-1)) {
+        last = first;
+        first = last - extents[dims[0].getPosition()] + 1;
+      } else if (!coefficient.isConstant(1)) {
+        return false;
+      }
+      if (!facts.provablyNonNegative(SizeExpr::constant(size.getContext(), 0) - first) ||
+          !facts.provablyNonNegative(last - size + 1)) {
+        return false;
+      }
+    }
+    return boundsAreOperand(reindex);
+  }
+
+  /// Whether the map's bounds only say where the operand begins and ends.
+  static bool boundsAreOperand(ReindexOp reindex) {
+    MapAttr map = reindex.getMap();
+    SmallVector<SizeExpr> sizes = getSizes(tensorType(reindex.getOperand()));
+    return llvm::all_of(
+        llvm::zip_equal(map.getBoundExprs(), map.getBoundLows(), map.getBoundHighs()),
+        [&](auto bound) {
+          auto [at, low, high] = bound;
+          return llvm::any_of(llvm::zip_equal(map.getResults(), sizes), [&](auto own) {
+            auto [result, size] = own;
+            return at == result && SizeExpr(low).isConstant(0) && SizeExpr(high) == size;
+          });
+        });
+  }
+
+  SizeFacts facts;
+  llvm::DenseSet<Value> complete;
+  llvm::DenseSet<Operation *> needed;
+  llvm::DenseMap<Value, bool> constants;
+};
+
+namespace {
+struct RequireErrorsPass : frit::impl::RequireErrorsPassBase<RequireErrorsPass> {
+  void runOnOperation() override {
+    SmallVector<Operation *> raising;
+    for (Operation &op : getOperation().getBody().front()) {
+      if (mayRaise(&op)) {
+        raising.push_back(&op);
+      }
+    }
+    if (raising.empty()) {
+      return;
+    }
+    Completeness completeness(getOperation());
+    for (Operation *op : raising) {
+      if (!completeness.isComplete(op->getResult(0))) {
+        require(op, completeness);
+        ++numRequired;
+      }
+    }
+  }
+
+private:
+  /// A reduction reads every element, and of its one result `frit.require` has the need.
+  static void require(Operation *op, const Completeness &completeness) {
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    auto gather = dyn_cast<GatherOp>(op);
+    if (!gather) {
+      requireAll(builder, op->getResult(0), ReduceKind::Max);
+      return;
+    }
+    // The indices alone, without what they address.
+    for (auto [k, index] : llvm::enumerate(gather.getIndices())) {
+      requireAll(builder, checkedAlone(builder, gather, k, stripped(index, completeness)),
+                 ReduceKind::Sum);
+    }
+  }
+
+  static void requireAll(OpBuilder &builder, Value value, ReduceKind kind) {
+    Location loc = value.getLoc();
+    auto type = tensorType(value);
+    if (type.getRank() > 0) {
+      auto scalar = RankedTensorType::get({}, type.getElementType());
+      auto reduce = ReduceOp::create(builder, loc, scalar, kind, value,
+                                     llvm::to_vector(llvm::seq<int64_t>(type.getRank())),
+                                     /*is_unsigned=*/false, /*across=*/false);
+      value = reduce.getResult();
+    }
+    RequireOp::create(builder, loc, value);
+  }
+
+  /// The index before it was repeated along dims that are not empty.
+  static Value stripped(Value index, const Completeness &completeness) {
+    while (auto view = index.getDefiningOp<ReindexOp>()) {
+      MapAttr map = view.getMap();
+      llvm::SmallDenseSet<unsigned> kept;
+      bool isRepeat = !map.hasBounds();
+      for (auto [result, size] :
+           llvm::zip_equal(map.getResults(), getSizes(tensorType(view.getOperand())))) {
+        std::optional<unsigned> dim = SizeExpr(result).getDim();
+        isRepeat &= dim ? kept.insert(*dim).second && getSizes(view.getType())[*dim] == size
+                        : size.isConstant(1) && SizeExpr(result).isConstant(0);
+      }
+      for (auto [dim, extent] : llvm::enumerate(getSizes(view.getType()))) {
+        isRepeat &= kept.contains(dim) || completeness.isPositive(extent);
+      }
+      if (!isRepeat) {
+        break;
+      }
+      index = view.getOperand();
+    }
+    return index;
+  }
+
+  /// The index, read from 0, 1, 2, .. with the check of the gather.
+  static Value checkedAlone(OpBuilder &builder, GatherOp gather, unsigned k, Value index) {
+    MLIRContext *context = builder.getContext();
+    SizeExpr value = SizeExpr::value(context, k);
+    ArrayRef<SizeAttr> results = gather.getMap().getResults();
+    size_t dim =
+        llvm::find_if(results, [&](SizeAttr result) { return SizeExpr(result) == value; }) -
+        results.begin();
+    SizeExpr extent = getSizes(tensorType(gather.getSource()))[dim];
+    auto counting =
+        IotaOp::create(builder, gather.getLoc(), getTensorType({extent}, builder.getI64Type()),
+                       SizeAttr(SizeExpr::dim(context, 0)));
+    SmallVector<SizeAttr> first = {SizeExpr::value(context, 0)};
+    auto map = MapAttr::get(context, tensorType(index).getRank(), 1, first, {}, {}, {});
+    auto checked = GatherOp::create(builder, gather.getLoc(), index.getType(), counting.getResult(),
+                                    ValueRange{index}, map, gather.getCheck());
+    checked.setRaisesAttr(gather.getRaisesAttr());
+    checked.setDimension(gather.getDimension().value_or(dim));
+    return checked.getResult();
+  }
+};
+} // namespace

@@ -1,0 +1,84 @@
+// RUN: frit-opt --split-input-file --frit-require-errors %s | FileCheck %s
+
+// A slice cuts elements of a quotient away.
+// CHECK-LABEL: @division
+// CHECK: %[[Q:.*]] = arith.divsi
+// CHECK-NEXT: %[[M:.*]] = frit.reduce <max> %[[Q]] dims [0] : tensor<4xi64> -> tensor<i64>
+// CHECK-NEXT: frit.require %[[M]]
+frit.graph @division(%a: tensor<4xi64>, %b: tensor<4xi64>) -> (tensor<1xi64>) {
+  %q = arith.divsi %a, %b : tensor<4xi64>
+  %r = frit.reindex %q <(d0) -> (d0)> : tensor<4xi64> -> tensor<1xi64>
+  frit.return %r : tensor<1xi64>
+}
+
+// -----
+
+// Of a gather only the indices are required, without the repetition along columns.
+// CHECK-LABEL: @gather
+// CHECK-SAME: %[[I:[a-z0-9]*]]: tensor<3xi64>)
+// CHECK: frit.gather %arg0
+// CHECK-NEXT: %[[C:.*]] = frit.iota <d0> : tensor<5xi64>
+// CHECK-NEXT: %[[V:.*]] = frit.gather %[[C]][%[[I]]] <(d0)[v0] -> (v0)> check <wrap> {dimension = 0 : i64} : tensor<5xi64>, tensor<3xi64> -> tensor<3xi64>
+// CHECK-NEXT: %[[S:.*]] = frit.reduce <sum> %[[V]] dims [0]
+// CHECK-NEXT: frit.require %[[S]]
+frit.graph @gather(%w: tensor<5x4xf32>, %i: tensor<3xi64>) -> (tensor<1x4xf32>) {
+  %k = frit.reindex %i <(d0, d1) -> (d0)> : tensor<3xi64> -> tensor<3x4xi64>
+  %g = frit.gather %w[%k] <(d0, d1)[v0] -> (v0, d1)> check <wrap> : tensor<5x4xf32>, tensor<3x4xi64> -> tensor<3x4xf32>
+  %r = frit.reindex %g <(d0, d1) -> (d0, d1)> : tensor<3x4xf32> -> tensor<1x4xf32>
+  frit.return %r : tensor<1x4xf32>
+}
+
+// -----
+
+// Sums, pads, flips, permutations, repetitions and concatenations read every element.
+// CHECK-LABEL: @whole
+// CHECK-NOT: frit.require
+frit.graph @whole(%w: tensor<5x4xf32>, %i: tensor<3xi64>, %a: tensor<?xi64, #frit.dims<[s0]>>, %b: tensor<?xi64, #frit.dims<[s0]>>)
+    -> (tensor<4xf32>, tensor<?x2xi64, #frit.dims<[2 * s0 + 1, 2]>>) attributes {symbols = [#frit.symbol<"s0", min = 0>]} {
+  %k = frit.reindex %i <(d0, d1) -> (d0)> : tensor<3xi64> -> tensor<3x4xi64>
+  %g = frit.gather %w[%k] <(d0, d1)[v0] -> (v0, d1)> check <wrap> : tensor<5x4xf32>, tensor<3x4xi64> -> tensor<3x4xf32>
+  %t = frit.reindex %g <(d0, d1) -> (2 - d1, d0)> : tensor<3x4xf32> -> tensor<4x3xf32>
+  %s = frit.reduce <sum> %t dims [1] : tensor<4x3xf32> -> tensor<4xf32>
+  %q = arith.divsi %a, %b : tensor<?xi64, #frit.dims<[s0]>>
+  %p = frit.reindex %q <(d0) -> (d0 - 1) where [d0 - 1 in 0 to s0]> fill 0 : i64 : tensor<?xi64, #frit.dims<[s0]>> -> tensor<?xi64, #frit.dims<[s0 + 1]>>
+  %c = frit.concat %p, %a dim 0 : tensor<?xi64, #frit.dims<[s0 + 1]>>, tensor<?xi64, #frit.dims<[s0]>> -> tensor<?xi64, #frit.dims<[2 * s0 + 1]>>
+  %e = frit.reindex %c <(d0, d1) -> (d0)> : tensor<?xi64, #frit.dims<[2 * s0 + 1]>> -> tensor<?x2xi64, #frit.dims<[2 * s0 + 1, 2]>>
+  frit.return %s, %e : tensor<4xf32>, tensor<?x2xi64, #frit.dims<[2 * s0 + 1, 2]>>
+}
+
+// -----
+
+// A fold drops these operands; the divisor 2 raises nothing; what nothing reads is not computed.
+// CHECK-LABEL: @folds
+// CHECK-COUNT-3: frit.require
+// CHECK-NOT: frit.require
+frit.graph @folds(%a: tensor<4xi64>, %b: tensor<4xi64>) -> (tensor<4xi64>, tensor<4xi64>, tensor<1xi64>) {
+  %zero = arith.constant dense<0> : tensor<i64>
+  %zeros = frit.reindex %zero <(d0) -> ()> : tensor<i64> -> tensor<4xi64>
+  %two = arith.constant dense<2> : tensor<i64>
+  %twos = frit.reindex %two <(d0) -> ()> : tensor<i64> -> tensor<4xi64>
+  %q = arith.divsi %a, %b : tensor<4xi64>
+  %x = arith.muli %q, %zeros : tensor<4xi64>
+  %r = arith.remsi %a, %b : tensor<4xi64>
+  %y = arith.subi %r, %r : tensor<4xi64>
+  %h = arith.divsi %a, %twos : tensor<4xi64>
+  %z = frit.reindex %h <(d0) -> (d0)> : tensor<4xi64> -> tensor<1xi64>
+  %unused = arith.divui %a, %b : tensor<4xi64>
+  frit.return %x, %y, %z : tensor<4xi64>, tensor<4xi64>, tensor<1xi64>
+}
+
+// -----
+
+// A call and a store read whole tensors; a dropped call reads nothing.
+// CHECK-LABEL: @calls
+// CHECK-COUNT-1: frit.require
+// CHECK-NOT: frit.require
+frit.graph @calls(%a: tensor<4xi64>, %b: tensor<4xi64>, %c: tensor<4xi64>) -> (tensor<4xi64>) {
+  %q = arith.divsi %a, %b : tensor<4xi64>
+  %s = frit.aten "aten.sort.stable"(%q) [#frit.operand<0>, false, -1 : i64, false] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<4xi64>) -> tensor<4xi64>
+  %r = arith.remsi %a, %b : tensor<4xi64>
+  frit.store %r into %c : tensor<4xi64>, tensor<4xi64>
+  %d = arith.divsi %b, %a : tensor<4xi64>
+  %unused = frit.aten "aten.neg.default"(%d) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<4xi64>) -> tensor<4xi64>
+  frit.return %s : tensor<4xi64>
+}
