@@ -161,3 +161,26 @@ std::unique_ptr<Program> mlir::frit::exported::readProgram(StringRef json, Error
   }
   return program;
 }
+
+llvm::StringSet<> mlir::frit::exported::findIntegersOfAnySign(const Graph &graph) {
+  llvm::StringSet<> integers;
+  for (const auto &[name, value] : graph.ints) {
+    StringRef text = value.expr;
+    if (text.consume_front("Symbol('") && text.consume_back("', integer=True)")) {
+      integers.insert(text);
+    }
+  }
+  for (const auto &[name, tensor] : graph.tensors) {
+    auto remove = [&](const SymValue &size) {
+      llvm::SmallVector<StringRef> parts;
+      size.expr.split(parts, '\'');
+      for (StringRef part : parts) {
+        integers.erase(part);
+      }
+    };
+    llvm::for_each(tensor.sizes, remove);
+    llvm::for_each(tensor.strides, remove);
+    remove(tensor.offset);
+  }
+  return integers;
+}

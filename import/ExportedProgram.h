@@ -1,6 +1,7 @@
 #pragma once
 
 #include "llvm/ADT/StringRef.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/Allocator.h"
 
 #include <cstdint>
@@ -160,5 +161,9 @@ struct Program {
 
 /// Reads the JSON of a program. Returns null and sets `error` if the text is not one.
 std::unique_ptr<Program> readProgram(llvm::StringRef json, Error &error);
+
+/// The names of integer arguments that may be negative although torch.export promises a lower bound
+/// of 0 for every symbol: no size depends on them, and torch neither checks nor uses the bound.
+llvm::StringSet<> findIntegersOfAnySign(const Graph &graph);
 
 } // namespace mlir::frit::exported

@@ -77,8 +77,12 @@ ProgramImporter::ProgramImporter(MLIRContext *context, const Program &program,
                                  const ImportOptions &options, Error &error)
     : context(context), program(program), options(options), failedAt(UnknownLoc::get(context)),
       facts(context), error(error) {
+  llvm::StringSet<> integers = findIntegersOfAnySign(program.graph);
   for (auto &[name, promised] : program.ranges) {
     RangeConstraint range = promised;
+    if (range.min == 0 && integers.contains(name)) {
+      range.min.reset();
+    }
     if (isUnbacked(name)) {
       // The fake kernel of the operator that the size comes from promised the range. Some promise
       // too little: masked_select promises the elements of its input, but the mask may have more.

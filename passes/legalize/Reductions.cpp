@@ -229,6 +229,11 @@ static Rule variance(bool root, bool withMean, bool isUnbiasedForm) {
 static Tensor logSumExp(AtenCall &call, TensorBuilder &b) {
   Tensor x = b.cast(call.tensor("self"), getMathDtype(call.resultDtype()));
   Dims dims = call.dims("dim", x.rank());
+  if (call.integers("dim").empty() && x.rank() > 0 && !call.boolean("keepdim")) {
+    // Eager reduces all dims, and then refuses the result's shape.
+    call.refuse("no dim is given");
+    return x;
+  }
   Tensor top = b.reduce(ReduceKind::Max, x, dims, /*keep=*/true);
   // An infinite maximum would give inf - inf.
   top = b.select(b.compare(Compare::EQ, b.abs(top), INFINITY), b.constant(x.dtype, 0), top);

@@ -11,6 +11,8 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+import torch
+
 from . import native
 from .errors import ArtifactError
 
@@ -50,6 +52,11 @@ class Model:
         self.symbols = {each["name"]: (each["min"], each["max"]) for each in signature["symbols"]}
 
     def __call__(self, *inputs):
+        if _is_traced():
+            raise ArtifactError(
+                f"{self.path} is called while make_fx, torch.export or torch.jit.trace records operators, and its kernels are none: the trace would have "
+                "this call's results as constants. Trace the module that the file was made from, or wrap the call in a torch.library.custom_op"
+            )
         results = self._executable(list(inputs))
         return results[0] if len(results) == 1 else tuple(results)
 
@@ -64,6 +71,12 @@ class Model:
     def __repr__(self):
         results = ", ".join(map(str, self.outputs))
         return f"<frit.Model {self.path!r} ({', '.join(map(str, self.inputs))}) -> ({results})>"
+
+
+def _is_traced():
+    """Whether torch records the operators of this thread into a graph."""
+    proxies = torch._C._TorchDispatchModeKey.PROXY
+    return torch._C._get_dispatch_mode(proxies) is not None or torch._C._get_tracing_state() is not None
 
 
 def _value(fields):

@@ -113,6 +113,7 @@ def decomposition_table():
     table[torch.ops.aten.smooth_l1_loss_backward.default] = _smooth_l1_loss_backward
     if _forgets_negative_dims():
         table[torch.ops.aten.linalg_vector_norm.default] = _vector_norm
+    table[torch.ops.aten.logsumexp.default] = functools.partial(_logsumexp, table[torch.ops.aten.logsumexp.default])
     table.update(with_eager_strides(table))
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
     table.update(with_eager_dtypes(table))
@@ -124,6 +125,11 @@ def decomposition_table():
     table = {op: functools.partial(_unless_refused, op, rule, *_refused(op)) for op, rule in table.items()}
     planted.plant_decompositions(table)
     return table
+
+
+def _logsumexp(rule, x, dim, keepdim=False):
+    """Eager reduces all dims if `dim` is empty, and then refuses the shape of its result."""
+    return NotImplemented if x.dim() and not dim and not keepdim else rule(x, dim, keepdim)
 
 
 class LazyTable(collections.UserDict):

@@ -6,6 +6,7 @@ import torch
 import torch.nn.functional as F
 from exported import ATTENTION, Function, compiled
 from torch import nn
+from torch.export import Dim
 
 from frit import CompileError
 
@@ -210,3 +211,15 @@ def test_regions_of_autocast_and_no_grad():
         compiled(module, [torch.randn(X)])
     call, _ = compiled(module, [x := torch.randn(X)], decompose=True)
     torch.testing.assert_close(call(x)[0], module(x))
+
+
+def test_integers_of_any_sign():
+    """torch.export promises a lower bound of 0 for each symbol, but nothing checks it for an integer that is no size."""
+    program = Function(lambda x, n, m: x * n + max(n, -7) + n // 3 + n % 5 + x.new_ones(m).sum())
+    shapes = ((({0: Dim.DYNAMIC}), Dim.DYNAMIC, Dim.DYNAMIC),)
+    ours, _ = compiled(program, (torch.ones(3), 4, 5), dynamic_shapes=shapes)
+    for n in (4, 0, -1, -8, 9):
+        x = torch.randn(4)
+        torch.testing.assert_close(ours(x, n, 2)[0], program(x, n, 2))
+    with pytest.raises(RuntimeError, match="between 2 and"):
+        ours(x, 4, -1)

@@ -13,6 +13,7 @@ from artifacts import Plan
 from exported import TOOLS, compile_file
 from torch import nn
 from torch.export import Dim
+from torch.fx.experimental.proxy_tensor import make_fx
 
 import frit
 
@@ -244,3 +245,19 @@ def test_loading_needs_no_compiler(net):
     )
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize(
+    "trace",
+    [
+        *(lambda call, x, mode=mode: make_fx(call, tracing_mode=mode)(x) for mode in ("real", "fake", "symbolic")),
+        lambda call, x: torch.jit.trace(call, (x,)),
+    ],
+    ids=["make_fx real", "make_fx fake", "make_fx symbolic", "jit.trace"],
+)
+def test_a_call_is_not_traced_as_a_constant(net, trace):
+    model = frit.load(net[1])
+    x, scale = torch.randn(4, 8), torch.randn(16)
+    with pytest.raises(frit.ArtifactError, match="records operators"):
+        trace(lambda x: model(x, scale)[0], x)
+    torch.testing.assert_close(model(x, scale)[0], net[0](x, scale)[0])

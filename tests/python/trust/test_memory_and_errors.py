@@ -111,3 +111,22 @@ def test_files_whose_arguments_share_memory(tmp_path):
             model(x, y)
     assert torch.equal(memory, torch.arange(8.0))
     assert torch.equal(model(memory[:4], memory[4:]), torch.tensor([5.0, 7.0, 9.0, 11.0]))
+
+
+@pytest.mark.parametrize("keep", [False, True])
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3)])
+def test_logsumexp_over_no_named_dim(shape, keep):
+    """Eager reduces all dims, and without keepdim refuses the shape of the result."""
+
+    def program(x):
+        return torch.logsumexp(x, (), keep)
+
+    x = torch.randn(shape)
+    try:
+        expected = program(x)
+    except RuntimeError as error:
+        with pytest.raises(RuntimeError) as found:
+            torch.compile(program, backend="frit")(x)
+        assert str(found.value) == str(error)
+    else:
+        torch.testing.assert_close(torch.compile(program, backend="frit")(x), expected)
