@@ -26,7 +26,7 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
                                          .markOperators = !options.merge,
                                          .gpu = options.gpu,
                                          .mutant = options.mutant}));
-  passes.addNestedPass<GraphOp>(createRequireErrorsPass());
+  passes.addNestedPass<GraphOp>(createRequireErrorsPass({.gpu = options.gpu}));
   passes.addPass(mlir::createCanonicalizerPass());
   passes.addPass(mlir::createCSEPass());
   passes.addNestedPass<GraphOp>(createRestoreConstantsPass());

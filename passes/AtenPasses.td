@@ -182,6 +182,8 @@ def RequireErrorsPass : Pass<"frit-require-errors", "::mlir::frit::GraphOp"> {
     %r = frit.reindex %q <(d0) -> (d0)> : tensor<4xi64> -> tensor<1xi64>
     ```
   }];
+  let options = [
+    Option<"gpu", "gpu", "bool", "false", "the graph runs on GPUs, where a division raises nothing">];
   let statistics = [
     Statistic<"numRequired", "required", "operations that may raise and are not read whole">];
   let dependentDialects = ["::mlir::frit::FritDialect"];

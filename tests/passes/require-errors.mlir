@@ -1,4 +1,9 @@
 // RUN: frit-opt --split-input-file --frit-require-errors %s | FileCheck %s
+// RUN: frit-opt --split-input-file --frit-require-errors=gpu %s | FileCheck %s --check-prefix=GPU
+
+// A division raises nothing on a GPU, an index does.
+// GPU-COUNT-1: frit.require
+// GPU-NOT: frit.require
 
 // A slice cuts elements of a quotient away.
 // CHECK-LABEL: @division

@@ -20,17 +20,7 @@ PROGRAMS = {
     "index of an index": lambda w, i, z: w[i][torch.tensor([0, 0])] * 2,
     "two indices": lambda w, i, z: w[i, i][:1] + 1,
     "the second index": lambda w, i, z: w[torch.tensor([0, 1, 2]), i][:1] + 1,
-    "division": lambda w, i, z: (z // z)[:1] * 2,
-    "truncation": lambda w, i, z: torch.div(z, z, rounding_mode="trunc")[:1] * 2,
-    "remainder": lambda w, i, z: (z % z)[:1] * 2,
-    "fmod": lambda w, i, z: torch.fmod(z, z)[:1] * 2,
-    "bytes": lambda w, i, z: (z.to(torch.uint8) // z.to(torch.uint8))[:1] * 2,
-    "power 0": lambda w, i, z: (z // z) ** 0,
-    "times 0": lambda w, i, z: (z // z) * 0,
-    "minus itself": lambda w, i, z: (z // z) - (z // z),
-    "and 0": lambda w, i, z: (z // z) & 0,
     "concatenation": lambda w, i, z: torch.cat([w[i], w])[:1] * 2,
-    "never selected": lambda w, i, z: torch.where(NO, z // z, z),
     "repeated no times": lambda w, i, z: w[i].expand(0, 3, 4) * 2,
     "negative pad": lambda w, i, z: F.pad(w[i], (0, 0, 0, -1)) * 2,
     "gather": lambda w, i, z: torch.gather(w, 1, i[:, None])[:2] * 2,
@@ -42,6 +32,19 @@ PROGRAMS = {
     "one step of three": lambda w, i, z: w[i][::2][:1] * 2,
 }
 
+DIVISIONS = {
+    "division": lambda w, i, z: (z // z)[:1] * 2,
+    "truncation": lambda w, i, z: torch.div(z, z, rounding_mode="trunc")[:1] * 2,
+    "remainder": lambda w, i, z: (z % z)[:1] * 2,
+    "fmod": lambda w, i, z: torch.fmod(z, z)[:1] * 2,
+    "bytes": lambda w, i, z: (z.to(torch.uint8) // z.to(torch.uint8))[:1] * 2,
+    "power 0": lambda w, i, z: (z // z) ** 0,
+    "times 0": lambda w, i, z: (z // z) * 0,
+    "minus itself": lambda w, i, z: (z // z) - (z // z),
+    "and 0": lambda w, i, z: (z // z) & 0,
+    "never selected": lambda w, i, z: torch.where(NO, z // z, z),
+}
+
 
 def error_of(call, *arguments):
     try:
@@ -51,10 +54,7 @@ def error_of(call, *arguments):
     return None
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("name", PROGRAMS)
-def test_what_is_cut_away_raises(name, dynamic):
-    program = PROGRAMS[name]
+def check(program, dynamic):
     reference = error_of(torch.compile(program, backend="aot_eager", dynamic=dynamic), W, INDEX, ZERO)
     assert reference
     torch.compiler.reset()
@@ -65,6 +65,18 @@ def test_what_is_cut_away_raises(name, dynamic):
     good = (W, torch.tensor([1, 2, 0]), torch.tensor([3, 1, 2]))
     if error_of(program, *good) is None:
         assert torch.equal(compiled(*good), program(*good))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_indices_that_are_cut_away(name, dynamic):
+    check(PROGRAMS[name], dynamic)
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("name", DIVISIONS)
+def test_divisions_that_are_cut_away(name, dynamic):
+    check(DIVISIONS[name], dynamic)
 
 
 def test_what_is_read_whole_costs_no_kernel():
