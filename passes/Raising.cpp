@@ -26,8 +26,7 @@ bool mlir::frit::mayRaise(Operation *op) {
          isa<RankedTensorType>(op->getResult(0).getType()) && !isNonZero(op->getOperand(1));
 }
 
-unsigned mlir::frit::eraseNeedlessRequires(GraphOp graph) {
-  unsigned erased = 0;
+void mlir::frit::eraseNeedlessRequires(GraphOp graph) {
   for (RequireOp require :
        llvm::make_early_inc_range(graph.getBody().front().getOps<RequireOp>())) {
     SmallVector<Value> open{require.getValue()};
@@ -43,8 +42,6 @@ unsigned mlir::frit::eraseNeedlessRequires(GraphOp graph) {
     }
     if (!raises) {
       require.erase();
-      ++erased;
     }
   }
-  return erased;
 }

@@ -10,7 +10,6 @@ namespace mlir::frit {
 bool mayRaise(Operation *op);
 
 /// Erases each `frit.require` of a value that cannot raise: its indices were proven to be in range.
-/// Returns how many.
-unsigned eraseNeedlessRequires(GraphOp graph);
+void eraseNeedlessRequires(GraphOp graph);
 
 } // namespace mlir::frit
