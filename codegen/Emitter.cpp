@@ -303,8 +303,7 @@ Value Emitter::emitApply(Frame &frame, const Node &node) {
     }
   }
   Type type = vector ? getLanesType(node.type, frame.lanes) : node.type;
-  if (isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp,
-          arith::CeilDivSIOp, arith::CeilDivUIOp>(node.op)) {
+  if (isIntegerDivision(node.op)) {
     return emitDivision(frame, node, operands, type);
   }
   if (Value own = target.apply(builder, node.op, operands, type)) {

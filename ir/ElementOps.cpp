@@ -21,6 +21,11 @@ bool mlir::frit::isElementwise(Operation *op) {
   return isa_and_nonnull<arith::ArithDialect>(op->getDialect()) || isMathFunction(op);
 }
 
+bool mlir::frit::isIntegerDivision(Operation *op) {
+  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp,
+             arith::CeilDivSIOp, arith::CeilDivUIOp>(op);
+}
+
 OpFoldResult mlir::frit::foldFunction(ElementFunctionOpInterface op, Attribute operand) {
   return constFoldUnaryOpConditional<FloatAttr, APFloat, void>(
       operand, op->getResult(0).getType(), [&](const APFloat &x) -> std::optional<APFloat> {

@@ -43,6 +43,9 @@ bool isMathFunction(Operation *op);
 /// of `arith`, or a function.
 bool isElementwise(Operation *op);
 
+/// Whether it divides integers, which a divisor of zero makes an error.
+bool isIntegerDivision(Operation *op);
+
 /// The value of a function of a constant operand, as a constant; null if the operand is not one.
 OpFoldResult foldFunction(ElementFunctionOpInterface op, Attribute operand);
 

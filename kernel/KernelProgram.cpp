@@ -35,11 +35,6 @@ unsigned KernelProgram::numPhases() const {
   return phases;
 }
 
-static bool isIntegerDivision(Operation *op) {
-  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp, arith::FloorDivSIOp,
-             arith::CeilDivSIOp, arith::CeilDivUIOp>(op);
-}
-
 bool KernelProgram::canFail() const {
   return llvm::any_of(nodes, [&](const Node &node) {
     if (node.kind == NodeKind::Check) {

@@ -36,6 +36,16 @@ ArrayAttr KernelProgramBuilder::addGuards(ArrayAttr guards, ArrayRef<Bound> more
   return ArrayAttr::get(context, all);
 }
 
+SmallVector<Bound> KernelProgramBuilder::boundsOfErrors(ArrayAttr guards, RankedTensorType type) {
+  SmallVector<Bound> bounds = unpackGuards(guards);
+  for (SizeExpr size : getSizes(type)) {
+    if (!program.facts.provablyNonNegative(size - 1)) {
+      bounds.push_back({constant(0), constant(0), size});
+    }
+  }
+  return bounds;
+}
+
 bool KernelProgramBuilder::areExcluded(ArrayAttr guards, ArrayRef<Bound> bounds) {
   const SizeFacts &facts = program.facts;
   for (const Bound &known : unpackGuards(guards)) {
@@ -429,7 +439,7 @@ std::optional<unsigned> KernelProgramBuilder::makeGather(const Request &request,
       check.dimension = op.getDimension()                   ? *op.getDimension()
                         : op.getCheck() == IndexCheck::Wrap ? i
                                                             : dimension;
-      check.bounds = unpackGuards(request.guards);
+      check.bounds = boundsOfErrors(request.guards, op.getType());
       known = checks[key] = add(std::move(check));
       program.facts.setExtent(SizeSymbolAttr::value(context, *known), sizes[dimension]);
     }
@@ -571,7 +581,9 @@ std::optional<unsigned> KernelProgramBuilder::makeApply(const Request &request, 
   node.kind = NodeKind::Apply;
   node.type = getElementTypeOrSelf(op->getResult(0).getType());
   node.op = op;
-  node.bounds = unpackGuards(request.guards);
+  auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
+  node.bounds = type && isIntegerDivision(op) ? boundsOfErrors(request.guards, type)
+                                              : unpackGuards(request.guards);
   return add(std::move(node));
 }
 

@@ -52,6 +52,9 @@ private:
   ArrayAttr pack(ArrayRef<SizeExpr> exprs);
   Exprs unpack(ArrayAttr exprs);
   SmallVector<Bound> unpackGuards(ArrayAttr guards);
+  /// Where an operation of this result may raise an error: not if the result has no elements. It
+  /// may be computed there all the same, in front of a loop on which it does not depend.
+  SmallVector<Bound> boundsOfErrors(ArrayAttr guards, RankedTensorType type);
   ArrayAttr addGuards(ArrayAttr guards, ArrayRef<Bound> more);
   /// Whether a bound never holds where the guards do. Without this test a chain of n writes into
   /// slices of a tensor would have 2^n nodes, most of them never executed.

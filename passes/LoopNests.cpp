@@ -72,8 +72,7 @@ unsigned mlir::frit::getWeight(Operation *op) {
   if (isa<math::MathDialect>(op->getDialect())) {
     return 12;
   }
-  if (isa<arith::RemFOp, arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-          arith::FloorDivSIOp, arith::CeilDivSIOp>(op)) {
+  if (isa<arith::RemFOp>(op) || isIntegerDivision(op)) {
     return 8;
   }
   return 1;

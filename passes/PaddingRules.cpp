@@ -153,10 +153,8 @@ bool PadLanes::isZero() const {
 }
 
 bool mlir::frit::mayRunOnJunk(Operation *op) {
-  bool divides = isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp,
-                     arith::FloorDivSIOp, arith::CeilDivSIOp, arith::CeilDivUIOp>(op);
-  return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1 && !divides &&
-         isa<RankedTensorType>(op->getResult(0).getType());
+  return OpTrait::hasElementwiseMappableTraits(op) && op->getNumResults() == 1 &&
+         !isIntegerDivision(op) && isa<RankedTensorType>(op->getResult(0).getType());
 }
 
 PadLanes mlir::frit::foldPadLanes(Operation *op, ArrayRef<PadLanes> operands) {

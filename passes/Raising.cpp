@@ -22,8 +22,8 @@ bool mlir::frit::mayRaise(Operation *op) {
   if (auto gather = dyn_cast<GatherOp>(op)) {
     return gather.getCheck() != IndexCheck::Unchecked;
   }
-  return isa<arith::DivSIOp, arith::DivUIOp, arith::RemSIOp, arith::RemUIOp>(op) &&
-         isa<RankedTensorType>(op->getResult(0).getType()) && !isNonZero(op->getOperand(1));
+  return isIntegerDivision(op) && isa<RankedTensorType>(op->getResult(0).getType()) &&
+         !isNonZero(op->getOperand(1));
 }
 
 void mlir::frit::eraseNeedlessRequires(GraphOp graph) {

@@ -4,6 +4,7 @@
 // at rank 0 in front of the broadcast. It also applies the identities that upstream finds only on a
 // constant of the full type.
 #include "passes/Passes.h"
+#include "passes/Raising.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
@@ -166,6 +167,10 @@ struct RestoreConstantsPass : frit::impl::RestoreConstantsPassBase<RestoreConsta
     if (!type || type.getRank() == 0 || !(elementwise || isa<ReshapeOp>(op))) {
       return;
     }
+    // A tensor of no elements raises nothing, but its scalar would.
+    if (mayRaise(&op) && !isSurelyNotEmpty(type)) {
+      return;
+    }
     SmallVector<Value> scalars;
     for (Value operand : op.getOperands()) {
       scalars.push_back(getRepeated(operand));
@@ -192,6 +197,12 @@ struct RestoreConstantsPass : frit::impl::RestoreConstantsPassBase<RestoreConsta
     }
     replace(op, repeat(builder, op.getLoc(), result, type));
     ++numHoisted;
+  }
+
+  bool isSurelyNotEmpty(RankedTensorType type) {
+    SizeFacts facts = getOperation().getSizeFacts();
+    return llvm::all_of(getSizes(type),
+                        [&](SizeExpr size) { return facts.provablyNonNegative(size - 1); });
   }
 
   void replace(Operation &op, Value value) {

@@ -61,3 +61,27 @@ frit.graph @select_of_a_known_condition(%x: tensor<4xf32>, %y: tensor<4xf32>) ->
   %z = arith.select %c, %x, %y : tensor<4xi1>, tensor<4xf32>
   frit.return %z : tensor<4xf32>
 }
+
+// -----
+
+// A tensor that may have no elements divides nothing, where its scalar would divide by zero.
+// CHECK-LABEL: frit.graph @division_that_may_be_empty
+// CHECK:         %[[R:.+]] = frit.reindex
+// CHECK:         arith.divsi %[[R]], %[[R]] : tensor<?xi64
+frit.graph @division_that_may_be_empty(%x: tensor<?xi64, #frit.dims<[s0]>>) -> tensor<?xi64, #frit.dims<[s0]>> attributes {symbols = [#frit.symbol<"s0", min = 0>]} {
+  %zero = arith.constant dense<0> : tensor<i64>
+  %zeros = frit.reindex %zero <(d0) -> ()> : tensor<i64> -> tensor<?xi64, #frit.dims<[s0]>>
+  %y = arith.divsi %zeros, %zeros : tensor<?xi64, #frit.dims<[s0]>>
+  frit.return %y : tensor<?xi64, #frit.dims<[s0]>>
+}
+
+// -----
+
+// CHECK-LABEL: frit.graph @division_of_some_elements
+// CHECK:         arith.divsi %arg0, %{{.+}} : tensor<i64>
+frit.graph @division_of_some_elements(%c: tensor<i64>) -> tensor<?xi64, #frit.dims<[s0]>> attributes {symbols = [#frit.symbol<"s0", min = 1>]} {
+  %b = frit.reindex %c <(d0) -> ()> : tensor<i64> -> tensor<?xi64, #frit.dims<[s0]>>
+  %s = frit.reindex %c <(d0) -> ()> : tensor<i64> -> tensor<?xi64, #frit.dims<[s0]>>
+  %y = arith.divsi %b, %s : tensor<?xi64, #frit.dims<[s0]>>
+  frit.return %y : tensor<?xi64, #frit.dims<[s0]>>
+}

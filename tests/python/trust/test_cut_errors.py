@@ -89,3 +89,28 @@ def test_what_is_read_whole_costs_no_kernel():
         before = frit.counts()["kernel_launches"]
         torch.testing.assert_close(compiled(ids), model(ids))
     assert frit.counts()["kernel_launches"] - before == 1
+
+
+# What may raise, of operands that are the same at each of `x`'s places: `x` may have none.
+REPEATED = {
+    "divisor": lambda x, n: ((n - n).expand_as(x).clone() // n.expand_as(x).clone()).sum(1),
+    "remainder of constants": lambda x, n: (torch.zeros_like(x).long() % torch.zeros_like(x).long()).sum() + n,
+    "rows": lambda x, n: (x[:, :1].long().expand_as(x).clone() // n.expand_as(x).clone()).sum(1),
+    "index": lambda x, n: torch.arange(3.0)[(n + 9).expand_as(x).clone()].sum(1),
+    "embedding": lambda x, n: F.embedding((n + 9).expand_as(x), torch.ones(4, 3)).sum((1, 2)),
+}
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("name", REPEATED)
+def test_an_empty_tensor_raises_nothing(name, dynamic):
+    program = REPEATED[name]
+    compiled = torch.compile(program, backend="frit", dynamic=dynamic)
+    reference = torch.compile(program, backend="aot_eager", dynamic=dynamic)
+    for shape in ((5, 6), (4, 0), (0, 4), (3, 4)):
+        for n in (0, 2):
+            arguments = torch.rand(shape), torch.tensor(n)
+            expected = error_of(reference, *arguments)
+            assert error_of(compiled, *arguments) == expected
+            if not expected:
+                assert torch.equal(compiled(*arguments), program(*arguments))
