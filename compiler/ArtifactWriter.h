@@ -29,11 +29,13 @@ struct TargetCode {
 std::unique_ptr<format::ArtifactT> writeArtifact(std::vector<TargetCode> code, int64_t firstKept,
                                                  std::vector<mlir::frit::GraphOp> &graphs);
 
-/// The report of an artifact as JSON: kernels and calls of its first plan, with the user's source
-/// lines, and the notes of passes on the graph (legalised operators, copies made for strides).
+/// The report of an artifact as JSON: kernels and calls of its plans, with the user's source lines,
+/// and the notes of passes on the graph (legalised operators, copies made for strides). The first
+/// plan is at the top, the others are in "other_plans". `graphs`: the graph of each plan.
 /// `retries`: the fallbacks that made the graph compile, each with its reason. `subgraphs`: the
 /// names and reports of the graphs that control flow calls. Deterministic.
-std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
+std::string writeReport(const format::ArtifactT &artifact,
+                        llvm::ArrayRef<mlir::frit::GraphOp> graphs,
                         llvm::ArrayRef<std::pair<std::string, std::string>> retries = {},
                         llvm::ArrayRef<std::pair<std::string, std::string>> subgraphs = {});
 

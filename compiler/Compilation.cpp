@@ -207,8 +207,7 @@ Compilation::Next Compilation::validatePlans() {
 Compilation::Next Compilation::packFile() {
   time("artifact", [&] {
     artifact->weights = std::move(weights.entries);
-    artifact->report = writeReport(*artifact, *outlined[kindOf(targets.front())],
-                                   relaxation.history, subgraphs.reports());
+    artifact->report = writeReport(*artifact, graphs, relaxation.history, subgraphs.reports());
     // The report in a file is the same for every run of the compiler, so it has no times.
     result.report = addPhases(artifact->report, result.phases);
     bool apart = options.weights == "external" && !weights.bytes.empty();

@@ -306,7 +306,22 @@ static void writeNotes(llvm::json::OStream &json, mlir::ModuleOp module,
   });
 }
 
-std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module,
+/// What one plan has: its kernels, calls, guards, buckets and steps.
+static void writePlan(llvm::json::OStream &json, const format::ArtifactT &artifact,
+                      const format::PlanT &plan, mlir::ModuleOp module) {
+  json.attributeArray("kernels", [&] { writeKernels(json, artifact, module, plan); });
+  json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
+  json.attributeArray("guards", [&] { writeGuards(json, module, plan); });
+  json.attribute("copies", sumOf(mlir::frit::kCopiesAttr, module));
+  json.attributeArray("buckets", [&] { writeBuckets(json, module, plan); });
+  json.attribute("steps", int64_t(plan.steps.size()));
+  json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
+  json.attributeArray("order", [&] { writeSteps(json, plan); });
+  json.attributeArray("control_flow", [&] { writeControlFlow(json, artifact, plan); });
+}
+
+std::string writeReport(const format::ArtifactT &artifact,
+                        llvm::ArrayRef<mlir::frit::GraphOp> graphs,
                         llvm::ArrayRef<std::pair<std::string, std::string>> retries,
                         llvm::ArrayRef<std::pair<std::string, std::string>> subgraphs) {
   std::string text;
@@ -314,8 +329,16 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
   llvm::json::OStream json(stream);
   json.object([&] {
     json.attribute("graph", artifact.graph);
-    const format::PlanT &plan = *artifact.plans.front();
-    json.attributeArray("kernels", [&] { writeKernels(json, artifact, module, plan); });
+    auto moduleOf = [&](size_t plan) {
+      return mlir::frit::GraphOp(graphs[plan])->getParentOfType<mlir::ModuleOp>();
+    };
+    mlir::ModuleOp module = moduleOf(0);
+    writePlan(json, artifact, *artifact.plans.front(), module);
+    json.attributeArray("other_plans", [&] {
+      for (size_t plan = 1; plan < artifact.plans.size(); ++plan) {
+        json.object([&] { writePlan(json, artifact, *artifact.plans[plan], moduleOf(plan)); });
+      }
+    });
     json.attribute("needs_libtorch",
                    llvm::any_of(artifact.plans,
                                 [](const auto &one) {
@@ -327,7 +350,6 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
                        llvm::any_of(subgraphs, [](const auto &one) {
                          return llvm::StringRef(one.second).contains(R"("needs_libtorch":true)");
                        }));
-    json.attributeArray("aten_calls", [&] { writeCalls(json, artifact, plan); });
     json.attributeObject("legalized",
                          [&] { writeCounts(json, module, mlir::frit::kLegalizedAttr); });
     json.attributeObject("mutants", [&] { writeCounts(json, module, mlir::frit::kMutantsAttr); });
@@ -343,24 +365,17 @@ std::string writeReport(const format::ArtifactT &artifact, mlir::ModuleOp module
         });
       }
     });
-    json.attributeArray("guards", [&] { writeGuards(json, module, plan); });
-    json.attribute("copies", sumOf(mlir::frit::kCopiesAttr, module));
     json.attribute("relaid_weights", sumOf(mlir::frit::kRelaidWeightsAttr, module));
     json.attribute("folded_weights", sumOf(mlir::frit::kFoldedWeightsAttr, module));
     json.attributeArray("padding", [&] { writeNotes(json, module, mlir::frit::kPaddingAttr); });
     json.attributeArray("padding_refused",
                         [&] { writeNotes(json, module, mlir::frit::kPaddingRefusedAttr); });
-    json.attributeArray("buckets", [&] { writeBuckets(json, module, plan); });
     json.attributeArray("channels_last_results", [&] {
       writeNumbers(json, module, artifact.graph, mlir::frit::kChannelsLastResultsAttr);
     });
     json.attributeArray("schedule_candidates", [&] {
       writeNumbers(json, module, artifact.graph, mlir::frit::kScheduleCandidatesAttr);
     });
-    json.attribute("steps", int64_t(plan.steps.size()));
-    json.attributeObject("step_kinds", [&] { writeStepKinds(json, plan); });
-    json.attributeArray("order", [&] { writeSteps(json, plan); });
-    json.attributeArray("control_flow", [&] { writeControlFlow(json, artifact, plan); });
     json.attributeArray("subgraphs", [&] {
       for (const auto &[name, report] : subgraphs) {
         json.object([&] {

@@ -15,17 +15,30 @@ _GRAPH_STAGES = (("imported.mlir", "imported graph"), ("fused.mlir", "fused grap
 
 
 class Anatomy:
-    """One compiled graph: its artifact, what its steps move, its memory over time, and its stages as text."""
+    """One compiled graph for one target: its artifact, what its steps move, its memory over time, and its stages as text. `number` is that of the
+    plan."""
 
-    def __init__(self, artifact, texts=None, symbols=None):
+    def __init__(self, artifact, texts=None, symbols=None, number=0):
         self.artifact = artifact
         self.report = artifact["report"]
-        self.plan = artifact["plans"][0]
+        if number:
+            others = self.report.get("other_plans", ())
+            unknown = {"kernels": [], "aten_calls": [], "guards": [], "buckets": [], "control_flow": []}
+            self.report = {**self.report, **(others[number - 1] if len(others) >= number else unknown)}
+        self.plan = artifact["plans"][number]
         self.traffic = Traffic(artifact, self.plan, symbols)
         self.timeline = whole_timeline(self.traffic)
         self.seconds = {}  # number of a step -> how long it took, where it was measured
         self._texts = texts or {}
         self._kernels = _cut_all(self._texts, artifact)
+
+    @property
+    def target(self):
+        """What the plan is for, as in the tables of `frit inspect`."""
+        if self.plan["target"] != "Cpu":
+            return self.plan["target"].upper()
+        image = self.artifact["images"][self.plan["image"]] if self.plan["image"] < len(self.artifact["images"]) else None
+        return " ".join(["CPU", *([image["level"]] if image else [])])
 
     @property
     def stages(self):
@@ -91,13 +104,23 @@ def of_graph(artifact, folder=None, symbols=None):
 
 
 def of_path(path):
-    """The Anatomy of a .frit file, or of a folder that a dump wrote."""
+    """The Anatomy of the first target of a .frit file, or of a folder that a dump wrote."""
+    return all_of_path(path)[0]
+
+
+def all_of_path(path):
+    """The Anatomy of each target of a .frit file, or of a folder that a dump wrote."""
+    artifact, texts = _read_path(path)
+    return [Anatomy(artifact, texts, number=number) for number in range(len(artifact["plans"]))]
+
+
+def _read_path(path):
     if not os.path.isdir(path):
-        return Anatomy(read_file(path))
+        return read_file(path), {}
     found = sorted(name for name in os.listdir(path) if name.endswith(".frit"))
     if not found:
         raise FritError(f"{path} has no artifact (NN-artifact.frit); name the folder of one graph, which FRIT_DUMP or --dump made inside of yours")
-    return Anatomy(read_file(os.path.join(path, found[-1])), texts_in(path))
+    return read_file(os.path.join(path, found[-1])), texts_in(path)
 
 
 def texts_in(folder):

@@ -22,12 +22,16 @@ from . import hints
 from .collected import Collected, breaks_of
 from .recompiles import Watch, sizes_of
 
+#: How many graph breaks the summary names; the others follow it.
+SHOWN_BREAKS = 2
+
 
 class Explanation:
     """The reports of all graphs of one run, as text (`print`), JSON (`to_json`) or a page (`to_html`)."""
 
-    def __init__(self, graphs, recompiles=(), breaks=(), anatomies=(), title="program"):
+    def __init__(self, graphs, recompiles=(), breaks=(), anatomies=(), title="program", others=()):
         self.graphs = graphs
+        self.others = list(others)  # (graph, Anatomy) of what a file has for more targets, beside `graphs` for the first
         self.title = title
         self._anatomies = list(anatomies)
         self.recompiles = list(recompiles)
@@ -61,7 +65,8 @@ class Explanation:
     def to_json(self):
         """Everything as JSON text: graphs, breaks, recompilations, hints."""
         recompiles = [one.to_dict() for one in self.recompiles]
-        return json.dumps({"graphs": self.graphs, "breaks": self.breaks, "recompiles": recompiles, "hints": self.hints}, indent=1)
+        others = {"other_targets": [graph for graph, _ in self.others]} if self.others else {}
+        return json.dumps({"graphs": self.graphs, **others, "breaks": self.breaks, "recompiles": recompiles, "hints": self.hints}, indent=1)
 
     @functools.cached_property
     def _machine(self):
@@ -83,7 +88,7 @@ class Explanation:
         write(self, path)
 
     def summary(self):
-        """A few lines: how the operators run, where Dynamo broke the graph, how long compiling took, and the memory."""
+        """At most five lines: how the operators run, what is left to ATen and Python, where Dynamo broke the graph, the time of compiling, the memory."""
         kernels, calls = self.kernels, self.aten_calls
         launches = sum(kernel.get("uses", 1) for kernel in kernels)
         parts = [
@@ -95,15 +100,19 @@ class Explanation:
         if branches := sum(len(graph["control_flow"]) for graph in self.graphs):
             parts.append(_count(branches, "branch or loop", "branches and loops"))
         lines = [", ".join(parts)]
-        operators = collections.Counter(call["op"] for call in calls)
-        if operators:
-            lines.append("left to ATen: " + ", ".join(f"{op}{_times(count)}" for op, count in operators.most_common()))
-        if self.callbacks:
-            lines.append("left to Python: " + ", ".join(f"{step}{_times(count)}" for step, count in collections.Counter(self.callbacks).most_common()))
+        left = []
+        for place, names in (("ATen", [call["op"] for call in calls]), ("Python", self.callbacks)):
+            if names:
+                left.append(f"left to {place}: " + ", ".join(f"{name}{_times(count)}" for name, count in collections.Counter(names).most_common()))
         whole = [graph["name"] for graph in self.graphs if graph["whole_graph"]]
         if whole:
-            lines.append(f"not compiled, run operator by operator: {', '.join(whole)}")
-        lines.extend(f"graph break at {one['source'] or 'an unknown line'} ({one['reason']})" for one in self.breaks)
+            left.append(f"not compiled, run operator by operator: {', '.join(whole)}")
+        if left:
+            lines.append("; ".join(left))
+        breaks = self._breaks()
+        if breaks:
+            more = f"; {len(breaks) - SHOWN_BREAKS} more, listed below" if len(breaks) > SHOWN_BREAKS else ""
+            lines.append("; ".join(breaks[:SHOWN_BREAKS]) + more)
         phases = collections.Counter()
         for graph in self.graphs:
             phases.update(graph["phases_ms"])
@@ -118,9 +127,12 @@ class Explanation:
             lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {shown}{moves}")
         return "\n".join(lines)
 
+    def _breaks(self):
+        return [f"graph break at {one['source'] or 'an unknown line'} ({one['reason']})" for one in self.breaks]
+
     def __str__(self):
-        lines = [self.summary(), ""]
-        for graph in self.graphs:
+        lines = [self.summary(), *self._breaks()[SHOWN_BREAKS:], ""]
+        for graph in [*self.graphs, *(graph for graph, _ in self.others)]:
             head = f"{graph['name']}: {graph['nodes']} nodes, {len(graph['kernels'])} kernels"
             lines.append(f"{head}, {len(graph['aten_calls'])} ATen calls, {len(graph['callbacks'])} Python steps")
             if graph["whole_graph"]:

@@ -23,13 +23,14 @@ def write(explanation, path, note=""):
 def text_of(explanation, note=""):
     """The page of an Explanation as HTML text."""
     device = explanation.machine()
-    sections = [_graph(number, graph, anatomy, device) for number, (graph, anatomy) in enumerate(explanation.each())]
+    shown = [*((graph, anatomy, device) for graph, anatomy in explanation.each()), *((graph, anatomy, None) for graph, anatomy in explanation.others)]
+    sections = [_graph(number, *one) for number, one in enumerate(shown)]
     found = explanation.hints
     parts = [
         element("h1", explanation.title),
         element("p", "compiled by frit" + (f"; {note}" if note else ""), class_="soft"),
         _cards(explanation),
-        element("nav", join(element("a", graph["name"], href=f"#g{number}") for number, graph in enumerate(explanation.graphs))),
+        element("nav", join(element("a", graph["name"], href=f"#g{number}") for number, (graph, _, _) in enumerate(shown))),
         element("h3", "Hints") if found else "",
         element("ul", *(element("li", hint) for hint in found), class_="hints") if found else "",
         _breaks(explanation),

@@ -7,7 +7,7 @@ import tempfile
 
 from ..commands import program
 from ..errors import FritError
-from ..inspect.stages import of_path
+from ..inspect.stages import all_of_path
 from ..report.collected import graph_entry
 from ..report.explain import Explanation
 from ..report.html import write
@@ -28,15 +28,21 @@ def graph_folders(path):
 
 
 def explanation_of(path):
-    """The Explanation of a file or a dump; nothing is run, so it has no counts of calls."""
-    anatomies, graphs = [], []
+    """The Explanation of a file or a dump; nothing is run, so it has no counts of calls. It counts what the file has for its first target."""
+    anatomies, graphs, others = [], [], []
     for folder in graph_folders(path):
-        anatomy = of_path(folder)
-        name = anatomy.artifact["graph"] or os.path.basename(folder)
+        targets = all_of_path(folder)
+        name = targets[0].artifact["graph"] or os.path.basename(folder)
         stage = next((stage for stage in ("forward", "backward", "inference") if name.endswith(stage)), "exported")
-        anatomies.append(anatomy)
-        graphs.append(graph_entry(name, stage, len(anatomy.plan["steps"]), anatomy.report, anatomy))
-    return Explanation(graphs, (), (), anatomies, os.path.basename(os.path.normpath(path)))
+        for anatomy in targets:
+            shown = f"{name} for {anatomy.target}" if len(targets) > 1 else name
+            entry = graph_entry(shown, stage, len(anatomy.plan["steps"]), anatomy.report, anatomy)
+            if anatomy is targets[0]:
+                anatomies.append(anatomy)
+                graphs.append(entry)
+            else:
+                others.append((entry, anatomy))
+    return Explanation(graphs, (), (), anatomies, os.path.basename(os.path.normpath(path)), others)
 
 
 def _compiled(path, words, folder):

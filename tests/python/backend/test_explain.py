@@ -29,6 +29,24 @@ def test_the_first_lines_sum_up_all_graphs():
     assert json.loads(explanation.to_json())["breaks"] == explanation.breaks and len(explanation.breaks) == 1
 
 
+def test_the_summary_has_five_lines_at_most():
+    def function(x, w):
+        x = (x @ w).sin()
+        torch._dynamo.graph_break()
+        x = (x @ w).sin()
+        torch._dynamo.graph_break()
+        x = (x @ w).sin()
+        torch._dynamo.graph_break()
+        return torch.cond(x.sum() > 0, torch.sin, torch.cos, (x,))
+
+    explanation = frit.explain(function)(torch.randn(6, 5), torch.randn(5, 5))
+    lines = str(explanation).splitlines()
+    places = [f"graph break at test_explain.py:{function.__code__.co_firstlineno + line} in function" for line in (2, 4, 6)]
+    assert lines[:5] == explanation.summary().splitlines() and lines[6] == ""
+    assert places[0] in lines[2] and places[1] in lines[2] and lines[2].endswith("; 1 more, listed below")
+    assert lines[5].startswith(places[2])
+
+
 def test_graphs_of_the_cache_are_compiled_anew_to_show_their_code(folder):
     x, w = torch.randn(6, 5), torch.randn(5, 5)
     torch.compile(broken, backend="frit")(x, w)

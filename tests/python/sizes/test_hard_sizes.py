@@ -3,10 +3,12 @@
 import functools
 
 import checker
+import hard_programs
 import pytest
 import torch
 from hard_programs import PROGRAMS
 from one_trace import OneTrace
+from remembered import remembered
 
 SETTINGS = {"plain": {}, "padded and poisoned": {"padding": "force", "poison": True}}
 
@@ -33,17 +35,25 @@ def outcome(call, inputs):
     return None
 
 
+def named(error):
+    """The type and the first line of an error."""
+    return error and [type(error).__name__, str(error).split("\n")[0]]
+
+
 @functools.cache
 def graphs_of_aot_eager(name):
-    """Returns the number of graphs of the sweep, and the error at each size."""
-    program = PROGRAMS[name]
+    """Returns the number of graphs of the sweep, and [size, error] of each size that raises one."""
+    return remembered(f"hard size {name}", (__file__, hard_programs.__file__), lambda: asked(PROGRAMS[name]))
+
+
+def asked(program):
     torch.compiler.reset()
     counting = Counting("aot_eager")
     compiled = torch.compile(program.function, backend=counting, dynamic=True, fullgraph=program.fullgraph)
     compiled = checker.with_gradients(compiled) if program.training else compiled
-    errors = {n: outcome(compiled, program.make(n)) for n in program.sizes}
+    errors = [[n, named(outcome(compiled, program.make(n)))] for n in program.sizes]
     torch.compiler.reset()
-    return counting.graphs, errors
+    return [counting.graphs, [[n, error] for n, error in errors if error]]
 
 
 def selected(request):
@@ -57,7 +67,7 @@ def selected(request):
 def swept(name, all_settings):
     """Returns the failure of each setting, or None, and the number of graphs; each graph is traced once for all settings."""
     program = PROGRAMS[name]
-    _, errors = graphs_of_aot_eager(name)
+    errors = dict(graphs_of_aot_eager(name)[1])
     torch.manual_seed(0)
     backend = OneTrace({settings: SETTINGS[settings] for settings in all_settings})
     compiled = torch.compile(program.function, backend=backend, dynamic=True, fullgraph=program.fullgraph)
@@ -78,7 +88,7 @@ def check_size(program, n, compiled, errors):
         assert outcome(program.function, inputs) is not None, f"eager takes size {n}"
         got = outcome(compiled, inputs)
         assert got is not None, f"size {n}: nothing is raised"
-        assert type(got) is type(errors[n]) and str(got).split("\n")[0] == str(errors[n]).split("\n")[0], (n, got, errors[n])
+        assert named(got) == errors[n], f"size {n}"
         return
     checker.check(program.function, *inputs, compare=program.compare, training=program.training, seed=program.seed, compiled=compiled)
 

@@ -1,9 +1,12 @@
 """One compilation for all sizes: in every sweep frit compiles exactly as many graphs as `aot_eager`, and is correct at each size."""
 
+import os
+
 import checker
 import pytest
 import torch
 import torch.nn.functional as F
+from remembered import remembered
 
 from benchmarks.programs import models
 from frit import backend
@@ -52,7 +55,8 @@ def _sweep(function, calls, chosen, settings, count):
 
 def compiles_as_aot_eager(function, calls, most=None, **settings):
     """Returns the function compiled for all calls, so that values can be compared."""
-    theirs, _ = graphs_of_aot_eager(function, calls, **settings)
+    question = f"graphs of {os.environ['PYTEST_CURRENT_TEST'].rpartition(' (')[0].rpartition('/')[2]}"
+    theirs = remembered(question, (__file__, models.__file__), lambda: graphs_of_aot_eager(function, calls, **settings)[0])
     mine, compiled = graphs_of_frit(function, calls, **settings)
     assert mine == theirs
     assert most is None or mine[-1] <= most, mine

@@ -4,6 +4,7 @@ calls and at the end.
 `scripts/growth 100000` writes tests/golden/growth.json; test_growth.py checks a short run against the same limits.
 """
 
+import collections
 import ctypes
 import gc
 import json
@@ -81,9 +82,9 @@ def measured(executables):
     """Returns the current counts. The list of all objects takes some megabytes, so memory is measured last, after the allocator has returned unused
     pages."""
     gc.collect()
-    objects = gc.get_objects()
-    tensors, number = sum(issubclass(type(x), torch.Tensor) for x in objects), len(objects)
-    del objects
+    types = collections.Counter(map(type, gc.get_objects()))
+    tensors, number = sum(count for kind, count in types.items() if issubclass(kind, torch.Tensor)), types.total()
+    del types
     temporary = sum(json.loads(executable.stats())["temporary_bytes"] for executable in executables)
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/statm", encoding="ascii") as file:

@@ -1,6 +1,8 @@
 """frit inspect, frit bench and frit report on files of frit-compile, and the targets of frit-compile."""
 
+import html
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -176,6 +178,21 @@ def test_report_of_gpu_code_shows_ptx(model, tmp_path):
     assert main(["report", str(tmp_path / "g.frit")]) == 0
     text = (tmp_path / "g.html").read_text()
     assert "PTX (sm_90)" in text and ".visible .entry frit_" in text
+
+
+def test_a_page_of_several_targets_shows_each(model, tmp_path):
+    program = str(model.with_suffix(".pt2"))
+    targets = ["--target=cpu:x86-64-v3", "--target=sm_90", "--target=cpu:x86-64-v4"]
+    assert compile_with_words([program, "-o", str(tmp_path / "m.frit"), *targets, f"--report={tmp_path / 'm.html'}"]) == 0
+    text = (tmp_path / "m.html").read_text()
+    sections = re.findall(r'<h2 id="g\d">([^<]+)</h2>', text)
+    # The best CPU comes first, as in the file.
+    assert [name.partition(" for ")[2] for name in sections] == ["CPU x86-64-v4", "CPU x86-64-v3", "GPU"]
+    # Each has the schedule and the code of its own kernels.
+    kernels = read_file(tmp_path / "m.frit")["report"]
+    assert [len(plan["kernels"]) for plan in kernels["other_plans"]] == [len(kernels["kernels"])] * 2
+    assert all(kernel["schedule"] in html.unescape(text) for plan in [kernels, *kernels["other_plans"]] for kernel in plan["kernels"])
+    assert "LLVM IR (cpu-x86-64-v4)" in text and "PTX (gpu-sm_90)" in text
 
 
 def test_targets_are_listed_and_html_is_another_command(model, tmp_path):

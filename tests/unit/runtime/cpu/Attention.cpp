@@ -3,6 +3,7 @@
 #include "runtime/cpu/AttentionCall.h"
 #include "runtime/cpu/AttentionKernels.h"
 #include "tests/unit/runtime/cpu/InPieces.h"
+#include "tests/unit/runtime/cpu/SizedTensor.h"
 
 #include <algorithm>
 #include <cmath>
@@ -253,21 +254,9 @@ TEST(AttentionChoice, FollowsFromSizesAndTheMachine) {
 
 INSTANTIATE_TEST_SUITE_P(Kernels, AttentionRows, testing::Values(0, 1));
 
-/// A tensor of a host, with its sizes and strides.
-struct Tensor {
-  std::vector<int64_t> sizes, strides;
-  format::Dtype dtype = format::Dtype::F32;
-  LazyBits lazy = kPlain;
-
-  TensorView view() const {
-    return {nullptr, sizes.data(), strides.data(),      static_cast<int64_t>(sizes.size()),
-            0,       dtype,        format::Device::Cpu, 0,
-            lazy};
-  }
-};
-
-std::optional<Attention> read(const Tensor &query, const Tensor &key, const Tensor &value,
-                              const Tensor *mask = nullptr, bool causal = false) {
+std::optional<Attention> read(const SizedTensor &query, const SizedTensor &key,
+                              const SizedTensor &value, const SizedTensor *mask = nullptr,
+                              bool causal = false) {
   AttentionCall call = {0, 1, 2, 3, causal, std::nullopt};
   std::optional<TensorView> added;
   if (mask) {
@@ -277,7 +266,7 @@ std::optional<Attention> read(const Tensor &query, const Tensor &key, const Tens
 }
 
 TEST(AttentionOperands, AreReadFromTheirStrides) {
-  Tensor query{{2, 3, 4, 8}, {96, 8, 24, 1}}, key{{2, 3, 5, 8}, {120, 0, 8, 1}};
+  SizedTensor query{{2, 3, 4, 8}, {96, 8, 24, 1}}, key{{2, 3, 5, 8}, {120, 0, 8, 1}};
   auto found = read(query, key, key);
   ASSERT_TRUE(found);
   EXPECT_EQ(found->queries, 4);
@@ -285,8 +274,8 @@ TEST(AttentionOperands, AreReadFromTheirStrides) {
   EXPECT_EQ(found->queryStrides.row, 24);
   EXPECT_EQ(found->keyStrides.head, 0);
   EXPECT_FLOAT_EQ(found->scale, 1 / std::sqrt(8.0F));
-  Tensor full{{2, 3, 4, 5}, {60, 20, 5, 1}}, shared{{2, 1, 1, 5}, {5, 9, 9, 1}};
-  Tensor flat{{4, 5}, {7, 1}}, column{{4, 1}, {1, 1}};
+  SizedTensor full{{2, 3, 4, 5}, {60, 20, 5, 1}}, shared{{2, 1, 1, 5}, {5, 9, 9, 1}};
+  SizedTensor flat{{4, 5}, {7, 1}}, column{{4, 1}, {1, 1}};
   EXPECT_EQ(read(query, key, key, &full)->maskStrides.head, 20);
   EXPECT_EQ(read(query, key, key, &shared)->maskStrides.row, 0);
   EXPECT_EQ(read(query, key, key, &flat)->maskStrides.row, 7);
@@ -295,21 +284,21 @@ TEST(AttentionOperands, AreReadFromTheirStrides) {
 }
 
 TEST(AttentionOperands, AreRefused) {
-  Tensor query{{2, 3, 4, 8}, {96, 32, 8, 1}}, key{{2, 3, 5, 8}, {120, 40, 8, 1}};
-  Tensor wide = query, lazy = query, apart = query, flat{{4, 8}, {8, 1}};
+  SizedTensor query{{2, 3, 4, 8}, {96, 32, 8, 1}}, key{{2, 3, 5, 8}, {120, 40, 8, 1}};
+  SizedTensor wide = query, lazy = query, apart = query, flat{{4, 8}, {8, 1}};
   wide.dtype = format::Dtype::F64;
   lazy.lazy = kNegated;
   apart.strides[3] = 2;
-  for (const Tensor &bad : {wide, lazy, apart, flat}) {
+  for (const SizedTensor &bad : {wide, lazy, apart, flat}) {
     EXPECT_FALSE(read(bad, key, key));
   }
-  Tensor fewer{{2, 1, 5, 8}, {40, 40, 8, 1}}, shorter{{2, 3, 4, 8}, {96, 32, 8, 1}};
-  Tensor narrow{{2, 3, 5, 7}, {120, 40, 8, 1}}, none{{2, 3, 0, 8}, {0, 0, 8, 1}};
-  for (const Tensor &bad : {fewer, shorter, narrow}) {
+  SizedTensor fewer{{2, 1, 5, 8}, {40, 40, 8, 1}}, shorter{{2, 3, 4, 8}, {96, 32, 8, 1}};
+  SizedTensor narrow{{2, 3, 5, 7}, {120, 40, 8, 1}}, none{{2, 3, 0, 8}, {0, 0, 8, 1}};
+  for (const SizedTensor &bad : {fewer, shorter, narrow}) {
     EXPECT_FALSE(read(query, key, bad));
   }
   EXPECT_FALSE(read(query, none, none));
-  Tensor mask{{4, 5}, {5, 1}}, longer{{4, 6}, {6, 1}}, ranked{{3, 4, 5}, {20, 5, 1}};
+  SizedTensor mask{{4, 5}, {5, 1}}, longer{{4, 6}, {6, 1}}, ranked{{3, 4, 5}, {20, 5, 1}};
   EXPECT_FALSE(read(query, key, key, &longer));
   EXPECT_FALSE(read(query, key, key, &ranked));
   EXPECT_FALSE(read(query, key, key, &mask, /*causal=*/true));

@@ -3,6 +3,7 @@
 #include "runtime/cpu/ConvolutionCall.h"
 
 #include "runtime/artifact/ArtifactBuilder.h"
+#include "tests/unit/runtime/cpu/SizedTensor.h"
 
 #include <gtest/gtest.h>
 #include <memory>
@@ -110,20 +111,9 @@ TEST(ConvolutionCalls, WithOtherArgumentsAreRefused) {
   }
 }
 
-/// A tensor of a host.
-struct Tensor {
-  std::vector<int64_t> sizes, strides;
-  format::Dtype dtype = format::Dtype::F32;
-
-  TensorView view() const {
-    return {nullptr, sizes.data(), strides.data(),      static_cast<int64_t>(sizes.size()),
-            0,       dtype,        format::Device::Cpu, 0,
-            kPlain};
-  }
-};
-
-std::optional<Convolution> made(const Tensor &input, const Tensor &weight, int64_t groups = 1,
-                                const Tensor *scale = nullptr, const Tensor *added = nullptr) {
+std::optional<Convolution> made(const SizedTensor &input, const SizedTensor &weight,
+                                int64_t groups = 1, const SizedTensor *scale = nullptr,
+                                const SizedTensor *added = nullptr) {
   ConvolutionCall call = {0,      1,      kNoRegister, 2,      kNoRegister, 3, {1, 1},
                           {1, 1}, {1, 1}, {1, 1},      groups, {},          {}};
   TensorView views[] = {input.view(), weight.view(), scale ? scale->view() : TensorView(),
@@ -133,10 +123,10 @@ std::optional<Convolution> made(const Tensor &input, const Tensor &weight, int64
 }
 
 TEST(ConvolutionOperands, AreReadFromTheirStrides) {
-  Tensor input{{2, 4, 5, 6}, {120, 30, 6, 1}}, last{{2, 4, 5, 6}, {120, 1, 24, 4}};
-  Tensor weight{{8, 4, 3, 3}, {36, 9, 3, 1}}, weightLast{{8, 4, 3, 3}, {40, 1, 12, 4}};
-  for (const Tensor &one : {input, last}) {
-    for (const Tensor &other : {weight, weightLast}) {
+  SizedTensor input{{2, 4, 5, 6}, {120, 30, 6, 1}}, last{{2, 4, 5, 6}, {120, 1, 24, 4}};
+  SizedTensor weight{{8, 4, 3, 3}, {36, 9, 3, 1}}, weightLast{{8, 4, 3, 3}, {40, 1, 12, 4}};
+  for (const SizedTensor &one : {input, last}) {
+    for (const SizedTensor &other : {weight, weightLast}) {
       auto found = made(one, other);
       ASSERT_TRUE(found);
       EXPECT_EQ(found->resultHeight, 5);
@@ -148,7 +138,7 @@ TEST(ConvolutionOperands, AreReadFromTheirStrides) {
 }
 
 TEST(ConvolutionOperands, AreRefused) {
-  Tensor input{{2, 4, 5, 6}, {120, 30, 6, 1}}, weight{{8, 4, 3, 3}, {36, 9, 3, 1}};
+  SizedTensor input{{2, 4, 5, 6}, {120, 30, 6, 1}}, weight{{8, 4, 3, 3}, {36, 9, 3, 1}};
   EXPECT_FALSE(made({{2, 4, 5, 6}, {120, 30, 6, 1}, format::Dtype::F64}, weight));
   EXPECT_FALSE(made({{2, 3, 5, 6}, {120, 30, 6, 1}}, weight));          // other channels
   EXPECT_FALSE(made({{0, 4, 5, 6}, {120, 30, 6, 1}}, weight));          // nothing
@@ -156,11 +146,11 @@ TEST(ConvolutionOperands, AreRefused) {
   EXPECT_FALSE(made(input, {{8, 4, 3, 2}, {36, 9, 3, 1}}));             // a filter with gaps
   EXPECT_FALSE(made(input, {{8, 4, 3, 3}, {0, 0, 0, 0}}));              // or repeated
   EXPECT_FALSE(made({{1, 4, 1 << 16, 1 << 16}, {0, 0, 0, 0}}, weight)); // offsets of 64 bits
-  Tensor scale{{8}, {1}}, few{{4}, {1}}, apart{{8}, {2}};
+  SizedTensor scale{{8}, {1}}, few{{4}, {1}}, apart{{8}, {2}};
   EXPECT_TRUE(made(input, weight, 1, &scale));
   EXPECT_FALSE(made(input, weight, 1, &few));
   EXPECT_FALSE(made(input, weight, 1, &apart));
-  Tensor added{{2, 8, 5, 6}, {240, 1, 48, 8}}, first{{2, 8, 5, 6}, {240, 30, 6, 1}};
+  SizedTensor added{{2, 8, 5, 6}, {240, 1, 48, 8}}, first{{2, 8, 5, 6}, {240, 30, 6, 1}};
   EXPECT_TRUE(made(input, weight, 1, &scale, &added));
   EXPECT_FALSE(made(input, weight, 1, &scale, &first));
 }

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMin = std::numeric_limits<int64_t>::min();
 constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
-constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+constexpr double kDoubleNan = std::numeric_limits<double>::quiet_NaN();
 constexpr double kInf = std::numeric_limits<double>::infinity();
 
 /// dst is register 0 of either file; a, b, c are 1, 2, 3.
@@ -99,7 +99,7 @@ TEST(ScalarProgram, ErrorsAreThoseOfPython) {
     EXPECT_EQ(statusOf(error(op, 5, 0)).kind(), ErrorKind::Runtime);
   }
   EXPECT_EQ(statusOf(error(Op::PythonInt, 0, 0, -kInf)).kind(), ErrorKind::Overflow);
-  EXPECT_EQ(statusOf(error(Op::PythonInt, 0, 0, kNan)).kind(), ErrorKind::Value);
+  EXPECT_EQ(statusOf(error(Op::PythonInt, 0, 0, kDoubleNan)).kind(), ErrorKind::Value);
   EXPECT_EQ(words(error(Op::PythonInt, 0, 0, -2.5)), "");
 }
 
@@ -142,10 +142,10 @@ TEST(ScalarProgram, FloatFloorDivAndRemainderAsInEager) {
 }
 
 TEST(ScalarProgram, NanWinsMinAndMax) {
-  EXPECT_TRUE(std::isnan(real(Op::FMin, kNan, 1)));
-  EXPECT_TRUE(std::isnan(real(Op::FMin, 1, kNan)));
-  EXPECT_TRUE(std::isnan(real(Op::FMax, kNan, 1)));
-  EXPECT_TRUE(std::isnan(real(Op::FMax, 1, kNan)));
+  EXPECT_TRUE(std::isnan(real(Op::FMin, kDoubleNan, 1)));
+  EXPECT_TRUE(std::isnan(real(Op::FMin, 1, kDoubleNan)));
+  EXPECT_TRUE(std::isnan(real(Op::FMax, kDoubleNan, 1)));
+  EXPECT_TRUE(std::isnan(real(Op::FMax, 1, kDoubleNan)));
   EXPECT_EQ(real(Op::FMax, 1, 3), 3);
 }
 
@@ -159,7 +159,7 @@ TEST(ScalarProgram, RoundsToNarrowFormats) {
   EXPECT_EQ(roundToF16(std::ldexp(1.5, -25)), std::ldexp(1.0, -24));
   EXPECT_EQ(roundToBF16(0.1), 0.10009765625);
   EXPECT_EQ(roundToBF16(1.00390625), 1.0); // a tie goes to even
-  EXPECT_TRUE(std::isnan(roundToBF16(kNan)));
+  EXPECT_TRUE(std::isnan(roundToBF16(kDoubleNan)));
 }
 
 TEST(ScalarProgram, Conversions) {
@@ -167,7 +167,7 @@ TEST(ScalarProgram, Conversions) {
   machine.floats = {0, -2.9, 0, 0};
   EXPECT_TRUE(machine.run(Op::FloatToInt));
   EXPECT_EQ(machine.ints[0], -2);
-  machine.floats[1] = kNan;
+  machine.floats[1] = kDoubleNan;
   EXPECT_TRUE(machine.run(Op::FloatToInt));
   EXPECT_EQ(machine.ints[0], kMin);
   machine.ints[1] = 7;

@@ -62,8 +62,8 @@ std::string accumulate(int64_t count, int64_t stride, bool returned) {
   return packArtifact(artifact);
 }
 
-struct Session {
-  explicit Session(const std::string &bytes) {
+struct AccumulateSession {
+  explicit AccumulateSession(const std::string &bytes) {
     auto artifact =
         Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     auto decoded = DecodedPlan::decode(*artifact, *(*artifact)->plan(format::Target::Cpu));
@@ -104,7 +104,7 @@ std::vector<float> valuesOf(const std::shared_ptr<char> &memory, size_t count) {
 } // namespace
 
 TEST(MutatedInputs, OverlappingArgumentsAreReadAsTheyWere) {
-  Session session(accumulate(4, 1, false));
+  AccumulateSession session(accumulate(4, 1, false));
   auto memory = numbers(8);
   ASSERT_TRUE(session.run(memory, 0, 4, 4).isOk());
   EXPECT_EQ(valuesOf(memory, 8), (std::vector<float>{1, 2, 3, 4, 6, 8, 10, 12}));
@@ -123,7 +123,7 @@ TEST(MutatedInputs, OverlappingArgumentsAreReadAsTheyWere) {
 }
 
 TEST(MutatedInputs, InterleavedArgumentsAreNotCopied) {
-  Session session(accumulate(4, 2, false));
+  AccumulateSession session(accumulate(4, 2, false));
   session.backend.stride = 2;
   auto memory = numbers(8);
   ASSERT_TRUE(session.run(memory, 0, 1, 4, 2).isOk());
@@ -132,7 +132,7 @@ TEST(MutatedInputs, InterleavedArgumentsAreNotCopied) {
 }
 
 TEST(MutatedInputs, ResultsLookAtTheArgumentAndNotAtTheCopy) {
-  Session session(accumulate(4, 1, true));
+  AccumulateSession session(accumulate(4, 1, true));
   session.outputs.resize(1);
   auto memory = numbers(5);
   ASSERT_TRUE(session.run(memory, 0, 1, 4).isOk());
@@ -142,7 +142,7 @@ TEST(MutatedInputs, ResultsLookAtTheArgumentAndNotAtTheCopy) {
 }
 
 TEST(MutatedInputs, WritingToAnExpandedTensorIsRefusedAsEagerDoes) {
-  Session session(accumulate(4, 0, false));
+  AccumulateSession session(accumulate(4, 0, false));
   auto memory = numbers(2);
   Status status = session.run(memory, 0, 1, 4, 0);
   ASSERT_FALSE(status.isOk());

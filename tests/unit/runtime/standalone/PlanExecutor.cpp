@@ -184,8 +184,8 @@ std::string chain() {
   return packArtifact(artifact);
 }
 
-struct Session {
-  explicit Session(const std::string &bytes) {
+struct ChainSession {
+  explicit ChainSession(const std::string &bytes) {
     auto artifact =
         Artifact::fromBytes({reinterpret_cast<const uint8_t *>(bytes.data()), bytes.size()});
     EXPECT_TRUE(artifact.isOk()) << artifact.status().message();
@@ -206,7 +206,7 @@ struct Session {
 } // namespace
 
 TEST(PlanExecutor, RunsAChainWithReuseArenaAndVariants) {
-  Session session(chain());
+  ChainSession session(chain());
   for (int64_t count : {1, 5, 101, 1000, 5, 0}) {
     std::vector<float> values(static_cast<size_t>(count));
     std::iota(values.begin(), values.end(), 0.f);
@@ -232,7 +232,7 @@ TEST(PlanExecutor, RunsAChainWithReuseArenaAndVariants) {
 }
 
 TEST(PlanExecutor, NoMemoryAtAnyRequestLeavesNothingBehind) {
-  Session session(chain());
+  ChainSession session(chain());
   bool succeeded = false;
   for (int64_t failAt = 0; !succeeded; ++failAt) {
     ASSERT_LT(failAt, 100);
