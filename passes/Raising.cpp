@@ -6,16 +6,20 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-/// Whether the value is one integer other than zero, repeated.
-static bool isNonZero(Value value) {
-  while (auto view = value.getDefiningOp<ReindexOp>()) {
-    if (view.getMap().hasBounds()) {
-      return false;
-    }
+std::optional<APInt> mlir::frit::getRepeatedInteger(Value value) {
+  auto view = value.getDefiningOp<ReindexOp>();
+  while (view && !view.getMap().hasBounds()) {
     value = view.getOperand();
+    view = value.getDefiningOp<ReindexOp>();
   }
   APInt number;
-  return matchPattern(value, m_ConstantInt(&number)) && !number.isZero();
+  return matchPattern(value, m_ConstantInt(&number)) ? std::optional(number) : std::nullopt;
+}
+
+/// Whether the value is one integer other than zero, repeated.
+static bool isNonZero(Value value) {
+  std::optional<APInt> number = getRepeatedInteger(value);
+  return number && !number->isZero();
 }
 
 bool mlir::frit::mayRaise(Operation *op) {

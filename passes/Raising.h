@@ -5,6 +5,9 @@
 
 namespace mlir::frit {
 
+/// The integer that each element of a value is, if that is known.
+std::optional<APInt> getRepeatedInteger(Value value);
+
 /// Whether an element of the result may raise: an index that is checked, or a division of integers
 /// by what may be zero.
 bool mayRaise(Operation *op);

@@ -7,7 +7,6 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
-#include "mlir/IR/Matchers.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 namespace mlir::frit {
@@ -126,12 +125,9 @@ private:
 
   /// Whether a constant may be 0, -1 or a limit of its type: what is not a plain number may be.
   static bool isExtreme(Value value) {
-    while (auto view = value.getDefiningOp<ReindexOp>()) {
-      value = view.getOperand();
-    }
-    APInt number;
-    return !matchPattern(value, m_ConstantInt(&number)) || number.isZero() || number.isAllOnes() ||
-           number.isMaxSignedValue() || number.isMinSignedValue();
+    std::optional<APInt> number = getRepeatedInteger(value);
+    return !number || number->isZero() || number->isAllOnes() || number->isMaxSignedValue() ||
+           number->isMinSignedValue();
   }
 
   /// Whether each element of the operand is read. Sizes that are not known are taken as positive

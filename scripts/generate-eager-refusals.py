@@ -15,6 +15,7 @@ from pathlib import Path
 
 import torch
 import torch.utils._pytree as pytree
+from torch.testing._internal import common_utils
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils._python_dispatch import TorchDispatchMode
 
@@ -66,6 +67,10 @@ class Recorder(TorchDispatchMode):
             if 0 < len(dtypes) < len(NAMES) and func.namespace == "aten" and not func._schema.is_mutable:
                 found[str(func)] = (scalars, dtypes)
         return found
+
+
+# The database looks for a test of unittest in the call stack, with the source of each frame, which takes most of the time.
+common_utils.extract_test_fn = lambda: None
 
 
 def samples_of(op, dtype):

@@ -136,14 +136,16 @@ def test_headers_use_pragma_once():
 def test_no_machine_paths_and_no_unfinished_marks():
     paths = re.compile(r"/(?:work|farm|root)/|/home/\w+|/tmp/" + "bash_jobs")
     marks = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")
-    wrong = []
+    wrong, code = [], set(CODE)
     for f in FILES:
         try:
             text = f.read_text()
         except UnicodeDecodeError:
             continue
+        if not paths.search(text) and not (f in code and marks.search(text)):
+            continue
         for number, line in enumerate(text.split("\n"), 1):
-            if paths.search(line) or (f in CODE and marks.search(line)):
+            if paths.search(line) or (f in code and marks.search(line)):
                 if f != Path(__file__):
                     wrong.append(f"{relative(f)}:{number}: {line.strip()[:100]}")
     assert not wrong, "\n".join(wrong)

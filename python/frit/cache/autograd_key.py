@@ -7,6 +7,7 @@ what frit's own keys cover (`graph_key.py`) and what else AOTAutograd's tracing 
 key is not cached: operators of user libraries, tensor subclasses, arguments that share memory, sizes that are not integers.
 """
 
+import contextlib
 import platform
 
 import torch
@@ -16,6 +17,8 @@ from torch.utils._python_dispatch import is_traceable_wrapper_subclass
 
 from .graph_key import Uncacheable, _description, _head, _Symbols
 
+#: Control flow that frit compiles into its plans. torch's key leaves these operators out; this key digests their graphs with the one that calls them.
+_CONTROL_FLOW = ("torch.ops.higher_order.cond", "torch.ops.higher_order.while_loop", "torch.ops.higher_order.scan")
 _OWN_MODULES = ("torch", "_operator", "operator", "math", "builtins")
 _OWN_NAMESPACES = ("aten", "prims", "prim")
 # Kernels may be replaced, since a graph calls them by name; what decides how an operator is traced may not.
@@ -65,12 +68,23 @@ def autograd_key(gm, arguments, aot_config, settings, identity):
     if " at 0x" in "\n".join(ours):
         raise Uncacheable("an argument has no text of its own")
     fx_config = {"cudagraphs": None, "boxed_forward_device_index": None}
-    with sanitize_gm_for_cache(gm):
+    with sanitize_gm_for_cache(gm), _with_control_flow(gm):
         try:
-            check_cacheable(gm)
+            for module in gm.modules():
+                if isinstance(module, torch.fx.GraphModule):
+                    check_cacheable(module)
             return AOTAutogradCachePickler(gm).get_hash(_Details(gm, arguments, aot_config, fx_config, ours))
         except BypassFxGraphCache as why:
             raise Uncacheable(str(why)) from why
+
+
+def _with_control_flow(gm):
+    """A context in which torch takes the control flow of a graph as cacheable."""
+    called = {node.target for module in gm.modules() if isinstance(module, torch.fx.GraphModule) for node in module.graph.nodes}
+    names = {f"{target.__module__}.{target.__name__}" for target in called if isinstance(target, torch._ops.HigherOrderOperator)}
+    ours = dict.fromkeys(sorted(names.intersection(_CONTROL_FLOW)), "frit")
+    config = torch._inductor.config
+    return config.patch(unsafe_marked_cacheable_functions={**config.unsafe_marked_cacheable_functions, **ours}) if ours else contextlib.nullcontext()
 
 
 def _argument(value, symbols):

@@ -12,6 +12,8 @@ import pytest
 import torch
 import warm_programs
 from torch._dynamo.utils import counters
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 import frit
 from frit import backend
@@ -26,7 +28,6 @@ BYPASSED = {
     "functions_with_gradients_of_their_own": "Unsupported call_function target autograd_function_apply.",
     "operators_of_a_library": "it calls an operator of the library warm",
     "tensor_subclasses": "an argument is a tensor subclass",
-    "branches": "Unsupported call_function target cond.",
     "arguments_that_share_memory": "its arguments share memory",
 }
 
@@ -159,6 +160,26 @@ def test_other_code_is_another_key():
             torch.testing.assert_close(result, right)
         assert tally("autograd_cache_hits") == 0, text
     assert len(kept()) == 5
+
+
+def test_branches_and_loops_are_in_the_key():
+    """The graphs of control flow, and what they read of the program, decide the key as the graph that calls them does."""
+    x, table = torch.randn(4, 3), torch.ones(3)
+    programs = [
+        lambda x: torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.cos(), (x,)),
+        lambda x: torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y.tan(), (x,)),
+        lambda x: torch.cond(x.sum() > 0, lambda y: y.sin(), lambda y: y * table, (x,)),
+        lambda x: while_loop(lambda n, y: n < 3, lambda n, y: (n + 1, y * 2), (torch.tensor(0), x)),
+        lambda x: while_loop(lambda n, y: n < 4, lambda n, y: (n + 1, y * 2), (torch.tensor(0), x)),
+        lambda x: scan(lambda total, part: (total + part, total * part), x[0] * 0, x, dim=0),
+        lambda x: scan(lambda total, part: (total + part, total - part), x[0] * 0, x, dim=0),
+    ]
+    with torch.no_grad():
+        for hits in (0, 1):
+            for program in programs:
+                torch.testing.assert_close(compiled(program, x), program(x))
+                assert (tally("autograd_cache_hits"), tally("autograd_cache_misses")) == (hits, 1 - hits) and not bypasses()
+    assert len(kept()) == len(programs)
 
 
 def test_data_of_closures_is_an_argument():
@@ -473,7 +494,7 @@ def test_graphs_that_cannot_be_compiled(lenient):
     x = torch.randn(3)
     for _ in range(2):
         with torch.no_grad():
-            compiled(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,)), x)
+            compiled(lambda x: torch.cond(x.sum() > 0, lambda y: torch.quantize_per_tensor(y, 0.1, 10, torch.quint8).dequantize(), lambda y: y.cos(), (x,)), x)
         assert tally("autograd_cache_hits") == 0
 
 

@@ -11,6 +11,8 @@ import sys
 
 import torch
 from torch import nn
+from torch._higher_order_ops.scan import scan
+from torch._higher_order_ops.while_loop import while_loop
 
 PROGRAMS = {}
 
@@ -356,6 +358,26 @@ def tensor_subclasses(compiled):
 @program
 def branches(compiled):
     return compiled(lambda x: torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x.cos(), (x,)) + 1)(randn(3))
+
+
+@program
+def loops(compiled):
+    n, x = torch.tensor(0), randn(4, 3)
+    with torch.no_grad():
+        repeated = compiled(lambda n, x: while_loop(lambda n, y: (n < 5) & (y.abs().max() > 0.1), lambda n, y: (n + 1, y / 2), (n, x)))(n, x)
+        sums = compiled(lambda x: scan(lambda total, part: (total + part, total * part), x[0] * 0, x, dim=0), dynamic=True)
+        return [*repeated, *sums(x), *sums(randn(6, 3, seed=1))]
+
+
+@program
+def branches_with_gradients(compiled):
+    w = randn(3).requires_grad_()
+    run = compiled(lambda x: torch.cond(x.sum() > 0, lambda y: (y * w).sin(), lambda y: y.cos() + w, (x,)) + 1)
+    found = []
+    for sign in (1, -1):
+        x = (randn(3).abs() * sign).requires_grad_()
+        found += [run(x), *torch.autograd.grad(run(x).sum(), (x, w))]
+    return found
 
 
 @program

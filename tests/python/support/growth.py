@@ -104,6 +104,9 @@ def growth(program, calls):
     from frit import backend
 
     torch.compiler.reset()
+    # What is there before is not counted: after thousands of tests, it takes seconds to count.
+    gc.collect()
+    gc.freeze()
     executables = []
 
     def observe(*what):
