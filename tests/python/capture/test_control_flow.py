@@ -413,9 +413,13 @@ def test_a_file_runs_without_torch(tmp_path):
     assert ran.returncode == 0, ran.stderr
 
 
-def test_equal_programs_hit_the_cache_and_others_do_not(tmp_path, monkeypatch):
-    monkeypatch.setenv("FRIT_CACHE", "1")
-    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
+#: The fixture that switches a cache on, of graphs alone or of AOTAutograd's results too, and the counter of its hits.
+CACHES = [("folder", "cache_hits"), ("results_folder", "autograd_cache_hits")]
+
+
+@pytest.mark.parametrize(("cache", "counter"), CACHES)
+def test_equal_programs_hit_the_cache_and_others_do_not(cache, counter, request):
+    request.getfixturevalue(cache)
 
     def made(operator, number):
         return lambda x: torch.cond(x.sum() > 0, lambda x: operator(x) + torch.tensor([number, 1.0]), lambda x: x - 1, (x,))
@@ -425,13 +429,13 @@ def test_equal_programs_hit_the_cache_and_others_do_not(tmp_path, monkeypatch):
         torch.compiler.reset()
         counters.clear()
         assert torch.equal(torch.compile(made(operator, number), backend="frit")(x), made(operator, number)(x))
-        assert hits is None or counters["frit"]["cache_hits"] == hits, counters["frit"]
+        assert hits is None or counters["frit"][counter] == hits, counters["frit"]
         assert counters["frit"]["callbacks"] == 0
 
 
-def test_programs_that_write_hit_the_cache_too(tmp_path, monkeypatch):
-    monkeypatch.setenv("FRIT_CACHE", "1")
-    monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path))
+@pytest.mark.parametrize(("cache", "counter"), CACHES)
+def test_programs_that_write_hit_the_cache_too(cache, counter, request):
+    request.getfixturevalue(cache)
 
     def made(first, factor):
         def write(x, part):
@@ -446,7 +450,7 @@ def test_programs_that_write_hit_the_cache_too(tmp_path, monkeypatch):
         found, expected = torch.ones(2, 3), torch.ones(2, 3)
         with torch.no_grad():
             assert torch.equal(torch.compile(made(first, factor), backend="frit")(x, found), made(first, factor)(x, expected))
-        assert torch.equal(found, expected) and counters["frit"]["cache_hits"] == hits, counters["frit"]
+        assert torch.equal(found, expected) and counters["frit"][counter] == hits, counters["frit"]
 
 
 @torch.compiler.nested_compile_region
