@@ -251,6 +251,9 @@ Value Emitter::emit(Frame &frame, unsigned id) {
     Value chosen = arith::SelectOp::create(builder, node.loc, inside, yes, no);
     return arith::BitcastOp::create(builder, node.loc, type, chosen);
   }
+  case NodeKind::SegmentSum:
+    return emitSegmentSum(frame, node);
+  case NodeKind::Position:
   case NodeKind::Scan:
   case NodeKind::Reduce:
     break;

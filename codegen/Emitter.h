@@ -177,6 +177,9 @@ private:
   bool varies(Frame &frame, SizeExpr expr);
   Value emit(Frame &frame, unsigned node);
   Value emitRandom(Frame &frame, const Node &node);
+  Value emitSegmentSum(Frame &frame, const Node &node);
+  /// The sum over one segment, whose bounds are scalars that count where `active` (null: always).
+  Value sumSegment(Frame &frame, const Node &node, Value begin, Value end, Value active);
   Value emitLoad(Frame &frame, const Node &node);
   Value emitGroupMember(Frame &frame, const Node &node);
   bool storeGroup(Frame &frame, ArrayRef<Store> stores);

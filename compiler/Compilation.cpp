@@ -247,6 +247,7 @@ static bool runsOwnConvolutions(const CompileOptions &options) {
 
 FusionOptions Compilation::fusionOptions() const {
   return {.eagerNumerics = options.numerics != "default",
+          .deterministic = options.deterministic,
           // Which operators share a kernel depends on all sizes, and the order of sums on the
           // domain that they have in common.
           .merge = options.fusion && options.numerics != "batch-invariant",

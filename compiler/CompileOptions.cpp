@@ -90,10 +90,10 @@ std::string readOptions(std::string_view json, CompileOptions &options) {
     }
   }
   for (auto [name, field] :
-       {std::pair("fusion", &options.fusion), std::pair("poison", &options.poison),
-        std::pair("products", &options.products), std::pair("convolutions", &options.convolutions),
-        std::pair("relay", &options.relay), std::pair("reuse", &options.reuse),
-        std::pair("strict", &options.strict)}) {
+       {std::pair("fusion", &options.fusion), std::pair("deterministic", &options.deterministic),
+        std::pair("poison", &options.poison), std::pair("products", &options.products),
+        std::pair("convolutions", &options.convolutions), std::pair("relay", &options.relay),
+        std::pair("reuse", &options.reuse), std::pair("strict", &options.strict)}) {
     if (const llvm::json::Value *value = object->get(name)) {
       auto flag = value->getAsBoolean();
       if (!flag) {

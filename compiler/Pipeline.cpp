@@ -25,6 +25,7 @@ void buildCanonicalPipeline(mlir::OpPassManager &passes, const FusionOptions &op
   passes.addPass(createLegalizeAtenPass({.eagerNumerics = options.eagerNumerics,
                                          .markOperators = !options.merge,
                                          .gpu = options.gpu,
+                                         .deterministic = options.deterministic,
                                          .mutant = options.mutant}));
   passes.addNestedPass<GraphOp>(createRequireErrorsPass({.gpu = options.gpu}));
   passes.addPass(mlir::createCanonicalizerPass());

@@ -19,6 +19,8 @@ enum class TargetKind { Cpu, Gpu };
 struct FusionOptions {
   /// Keeps every rounding of eager, and does not contract multiply and add.
   bool eagerNumerics = false;
+  /// Every call gives the same bits, also on GPUs.
+  bool deterministic = false;
   /// Fuse operators into kernels.
   bool merge = true;
   /// Generate random numbers in kernels.

@@ -73,6 +73,13 @@ ElementRead GatherOp::getElementRead(unsigned operand) {
 unsigned GatherOp::getElementWeight() { return 4; }
 bool GatherOp::movesElements() { return true; }
 
+/// The bounds, which are the last operands, are read where the result is written.
+ElementRead SegmentSumOp::getElementRead(unsigned operand) {
+  return operand + 2 < getOperation()->getNumOperands() ? ElementRead::Piece : ElementRead::Here;
+}
+/// A loop with two loads; how often it runs is not known.
+unsigned SegmentSumOp::getElementWeight() { return 16; }
+
 ReduceOp mlir::frit::getFirstReduce(Block &body) {
   for (ReduceOp reduce : body.getOps<ReduceOp>()) {
     if (!reduce.getAcross()) {

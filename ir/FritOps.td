@@ -484,6 +484,31 @@ def Frit_GatherOp : Frit_Op<"gather", [Pure,
   let hasVerifier = 1;
 }
 
+def Frit_SegmentSumOp : Frit_Op<"segment_sum", [Pure, AllTypesMatch<["begin", "end"]>,
+    DeclareOpInterfaceMethods<Frit_ElementOpInterface, ["getElementRead", "getElementWeight"]>]> {
+  let summary = "result[d, ..] = the sum of source[order[k], ..] for begin[d, ..] <= k < end[d, ..]";
+  let description = [{
+    Sums of rows that data choose: what a sorted index makes of `index_add`. `begin` and `end` have
+    the result's sizes (a reindex broadcasts them if necessary) and lie between 0 and the number of
+    entries of `order`, whose values are rows of the source. Without `order` the rows are taken as
+    they lie. A sum is computed in the order of k, and starts with the number that changes nothing
+    (-0.0 for floats). Half types are widened before it.
+
+    ```mlir
+    %s = frit.segment_sum %rows order %order from %begin to %end
+         : tensor<8x64xf32> [tensor<8xi64>], tensor<100x64xi64> -> tensor<100x64xf32>
+    ```
+  }];
+  let arguments = (ins AnyRankedTensor:$source, Optional<TensorOf<[I64]>>:$order,
+                       TensorOf<[I64]>:$begin, TensorOf<[I64]>:$end);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = [{
+    $source (`order` $order^)? `from` $begin `to` $end attr-dict
+    `:` type($source) (`[` type($order)^ `]`)? `,` type($begin) `->` type($result)
+  }];
+  let hasVerifier = 1;
+}
+
 include "ir/FunctionOps.td"
 include "ir/KernelOps.td"
 

@@ -336,6 +336,31 @@ LogicalResult GatherOp::verify() {
   return success();
 }
 
+LogicalResult SegmentSumOp::verify() {
+  auto source = cast<RankedTensorType>(getSource().getType());
+  auto result = cast<RankedTensorType>(getType());
+  if (failed(checkSameElement(*this, source, result))) {
+    return failure();
+  }
+  Type element = source.getElementType();
+  if (element.isBF16() || element.isF16() || element.isInteger(1)) {
+    return emitOpError("sums of ") << element << " are computed in a wider type";
+  }
+  SmallVector<SizeExpr> from = getSizes(source), to = getSizes(result);
+  if (from.empty() || from.size() != to.size() ||
+      ArrayRef(from).drop_front() != ArrayRef(to).drop_front()) {
+    return emitOpError("rows of ") << source << " and of " << result << " have different sizes";
+  }
+  if (getSizes(cast<RankedTensorType>(getBegin().getType())) != to) {
+    return emitOpError("bounds have type ")
+           << getBegin().getType() << ", their sizes must be those of the result " << result;
+  }
+  if (getOrder() && cast<RankedTensorType>(getOrder().getType()).getRank() != 1) {
+    return emitOpError("order has type ") << getOrder().getType() << ", its rank must be 1";
+  }
+  return success();
+}
+
 LogicalResult RegionOp::verify() {
   Block &body = getBody().front();
   if (body.getArgumentTypes() != getOperandTypes()) {

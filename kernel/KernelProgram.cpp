@@ -185,6 +185,14 @@ void Node::forEachInput(llvm::function_ref<void(unsigned)> visit) const {
   }
 }
 
+void Node::forEachNode(llvm::function_ref<void(unsigned)> visit) const {
+  forEachInput(visit);
+  if (body) {
+    visit(body->position);
+    visit(body->value);
+  }
+}
+
 SmallVector<unsigned> KernelProgram::getReducedNodes(unsigned level) const {
   SmallVector<unsigned> taken;
   for (unsigned id : reduces) {
@@ -353,7 +361,8 @@ void KernelProgram::computeDims() {
         dims |= 1u << symbol.getPosition();
       } else if (symbol.isValue()) {
         const Node &index = nodes[symbol.getPosition()];
-        assert(index.kind == NodeKind::Check && "only checked indices have names");
+        assert((index.kind == NodeKind::Check || index.kind == NodeKind::Position) &&
+               "only indices have names");
         dims |= index.dims;
       }
     });
@@ -367,12 +376,18 @@ void KernelProgram::computeDims() {
     for (const Bound &bound : node.bounds) {
       node.dims |= dimsOf(bound.expr) | dimsOf(bound.low) | dimsOf(bound.high);
     }
-    node.forEachInput([&, &node = node](unsigned input) {
+    node.forEachNode([&, &node = node](unsigned input) {
       node.dims |= nodes[input].dims;
       node.level = std::max(node.level, getPhase(input));
     });
     if (node.kind == NodeKind::Scan) {
       node.dims |= reducedMask();
+    }
+    if (node.kind == NodeKind::Position) {
+      node.dims |= 1u << node.dimension;
+    }
+    if (node.body) {
+      node.dims &= ~(1u << nodes[node.body->position].dimension);
     }
     if (node.kind == NodeKind::Reduce) {
       node.dims &= node.isAcross ? reducedMask() : parallelMask();
@@ -433,6 +448,12 @@ void KernelProgram::print(raw_ostream &os) const {
       break;
     case NodeKind::Select:
       os << "select";
+      break;
+    case NodeKind::Position:
+      os << "position";
+      break;
+    case NodeKind::SegmentSum:
+      os << "segment sum of %" << node.body->value << " at %" << node.body->position << " from";
       break;
     case NodeKind::Scan:
       os << "scan " << stringifyReduceKind(cast<ScanOp>(node.op).getKind());

@@ -68,10 +68,24 @@ enum class NodeKind {
   Apply,
   /// Operand 0 where `bounds` hold, operand 1 elsewhere.
   Select,
+  /// The position in a segment, from the first bound of its SegmentSum on; `v<k>` in an expression
+  /// is its value too. `dimension` is its own bit in masks of dims.
+  Position,
+  /// The sum of `body` (a SegmentSumOp) over the positions from operand 0 to operand 1.
+  SegmentSum,
   /// `op` (a ScanOp) of operand 0 along the reduced dims. Its value belongs to the whole domain.
   Scan,
   /// `op` (a ReduceOp) of operand 0 over the reduced dims, or over the parallel ones (`isAcross`).
   Reduce
+};
+
+/// The most sums of segments of a kernel, and the most dims of its domain: both have bits in a
+/// mask.
+constexpr unsigned kMostSegments = 7, kMostDims = 32 - kMostSegments;
+
+/// What a SegmentSum computes at each position: nodes below that no other node may take as inputs.
+struct SegmentBody {
+  unsigned position, value;
 };
 
 struct Node {
@@ -92,7 +106,10 @@ struct Node {
   /// Reduce: over the parallel dims, so its value belongs to a column (the gradient of a norm's
   /// weight beside that of its input). Only values of columns depend on it.
   bool isAcross = false;
-  /// The domain dims that the value depends on, as a bit mask.
+  /// SegmentSum alone.
+  std::optional<SegmentBody> body;
+  /// The domain dims that the value depends on, as a bit mask. The highest bits are of positions in
+  /// segments.
   uint32_t dims = 0;
   /// How many rounds of reductions precede the value: a Reduce of level k is accumulated in phase
   /// k, its readers are of level k + 1.
@@ -105,8 +122,10 @@ struct Node {
   bool isSupplied() const { return kind == NodeKind::Reduce || kind == NodeKind::Scan; }
 
   /// The nodes whose values it takes: its operands, and the checked indices (`v<k>`) that its
-  /// bounds name.
+  /// bounds name. What a segment sums up is none of them.
   void forEachInput(llvm::function_ref<void(unsigned)> visit) const;
+  /// The same, and what a segment sums up.
+  void forEachNode(llvm::function_ref<void(unsigned)> visit) const;
 };
 
 /// One result, or one piece of a result that is a concatenation of equal ones: `node` is written at

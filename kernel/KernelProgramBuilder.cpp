@@ -217,6 +217,9 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
   if (auto scanned = dyn_cast<ScanOp>(op)) {
     return makeScan(request, scanned);
   }
+  if (auto segments = dyn_cast<SegmentSumOp>(op)) {
+    return makeSegmentSum(request, segments);
+  }
   if (isa<IotaOp, SizeOp>(op)) {
     Node node(loc);
     node.kind = NodeKind::Index;
@@ -467,102 +470,6 @@ unsigned KernelProgramBuilder::makeChecked(Location loc, unsigned source,
   llvm::copy_if(checks, std::back_inserter(node.operands),
                 [&](unsigned check) { return !llvm::is_contained(reached, check); });
   return node.operands.size() == 1 ? source : add(std::move(node));
-}
-
-FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Request &request,
-                                                                    ReduceOp op) {
-  auto Result = [](std::optional<unsigned> node) {
-    return FailureOr<std::optional<unsigned>>(node);
-  };
-  Exprs at = unpack(request.index);
-  Type element = cast<RankedTensorType>(op.getType()).getElementType();
-  if (tracing) {
-    if (!reached) {
-      reached.emplace(op, at);
-    }
-    return Result(addConstant(op.getLoc(), Builder(context).getZeroAttr(element)));
-  }
-  auto kept = getSizes(cast<RankedTensorType>(op.getType()));
-  auto full = getSizes(cast<RankedTensorType>(op.getOperand().getType()));
-  bool isAcross = op.getAcross();
-  const Exprs &keptIndex = isAcross ? reducedIndex : parallelIndex,
-              &sweptIndex = isAcross ? parallelIndex : reducedIndex;
-  const Exprs &keptSizes = isAcross ? reducedSizes : parallelSizes,
-              &sweptSizes = isAcross ? parallelSizes : reducedSizes;
-  Exprs row = reexpress(keptIndex, keptSizes, kept);
-  if (at != row && linearise(at, kept) != linearise(row, kept)) {
-    op->emitError("reduction is read at another row than it is computed in; its reader belongs "
-                  "into another kernel");
-    return failure();
-  }
-  if (auto it = reduceNodes.find(op); it != reduceNodes.end()) {
-    return Result(it->second);
-  }
-  Exprs reduced;
-  for (int64_t dim : op.getDims()) {
-    reduced.push_back(full[dim]);
-  }
-  if (product(context, kept) != product(context, keptSizes) ||
-      product(context, reduced) != product(context, sweptSizes)) {
-    op->emitError("reduces ") << product(context, reduced).str() << " elements a row in "
-                              << product(context, kept).str() << " rows, the kernel's domain has "
-                              << product(context, sweptSizes).str() << " in "
-                              << product(context, keptSizes).str();
-    return failure();
-  }
-  Exprs column = reexpress(sweptIndex, sweptSizes, reduced), index;
-  auto nextRow = row.begin(), nextColumn = column.begin();
-  for (unsigned i = 0; i < full.size(); ++i) {
-    index.push_back(llvm::is_contained(op.getDims(), i) ? *nextColumn++ : *nextRow++);
-  }
-  auto operand = need(op.getOperand(), index, ArrayAttr::get(context, {}));
-  if (!operand) {
-    return Result(std::nullopt);
-  }
-  Node node(op.getLoc());
-  node.kind = NodeKind::Reduce;
-  node.isAcross = isAcross;
-  node.type = element;
-  node.op = op;
-  node.operands = {*operand};
-  return Result(reduceNodes[op] = add(std::move(node)));
-}
-
-Exprs KernelProgramBuilder::scanIndex(ScanOp op) {
-  auto full = getSizes(cast<RankedTensorType>(op.getType()));
-  Exprs kept = full;
-  kept.erase(kept.begin() + op.getDim());
-  Exprs index = reexpress(parallelIndex, parallelSizes, kept);
-  index.insert(index.begin() + op.getDim(),
-               reexpress(reducedIndex, reducedSizes, {full[op.getDim()]}).front());
-  return index;
-}
-
-FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeScan(const Request &request,
-                                                                  ScanOp op) {
-  auto Result = [](std::optional<unsigned> node) {
-    return FailureOr<std::optional<unsigned>>(node);
-  };
-  auto full = getSizes(cast<RankedTensorType>(op.getType()));
-  Exprs at = unpack(request.index), index = scanIndex(op);
-  if (at != index && linearise(at, full) != linearise(index, full)) {
-    op->emitError("scan is read at another place than it is computed in; its reader belongs into "
-                  "another kernel");
-    return failure();
-  }
-  if (auto it = reduceNodes.find(op); it != reduceNodes.end()) {
-    return Result(it->second);
-  }
-  auto operand = need(op.getOperand(), index, ArrayAttr::get(context, {}));
-  if (!operand) {
-    return Result(std::nullopt);
-  }
-  Node node(op.getLoc());
-  node.kind = NodeKind::Scan;
-  node.type = getElementTypeOrSelf(op.getType());
-  node.op = op;
-  node.operands = {*operand};
-  return Result(reduceNodes[op] = add(std::move(node)));
 }
 
 std::optional<unsigned> KernelProgramBuilder::makeApply(const Request &request, Operation *op) {

@@ -72,6 +72,7 @@ private:
   FailureOr<std::optional<unsigned>> makeScan(const Request &request, ScanOp op);
   /// The index of the scan's operand and result at a point of the domain.
   Exprs scanIndex(ScanOp op);
+  FailureOr<std::optional<unsigned>> makeSegmentSum(const Request &request, SegmentSumOp op);
   std::optional<unsigned> makeApply(const Request &request, Operation *op);
 
   KernelProgram program;
@@ -84,7 +85,10 @@ private:
   ScanOp scan;
   llvm::DenseMap<Key, unsigned> memo;
   llvm::DenseMap<Operation *, unsigned> reduceNodes;
+  /// The nodes that are names in addresses: the checks of a gather's indices, and the positions and
+  /// rows of a segment.
   std::map<std::tuple<Operation *, size_t, const void *, const void *>, unsigned> checks;
+  llvm::DenseMap<Operation *, unsigned> segments;
   std::vector<Request> stack;
   bool missing = false;
   /// While results are traced, dims stand for the result's own index.

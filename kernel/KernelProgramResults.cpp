@@ -40,9 +40,10 @@ LogicalResult KernelProgramBuilder::chooseDomain() {
   unsigned parallel = dims;
   number(reducedSizes, reducedIndex, true);
   program.reducedRank = dims - parallel;
-  if (dims > 31) {
-    return kernel.emitError("kernel '") << kernel.getSymName() << "' has " << dims
-                                        << " dims, at most 31 are supported; split the region";
+  if (dims > kMostDims) {
+    return kernel.emitError("kernel '")
+           << kernel.getSymName() << "' has " << dims << " dims, at most " << kMostDims
+           << " are supported; split the region";
   }
   return success();
 }

@@ -15,8 +15,9 @@ static constexpr int64_t kLine = 32;
 namespace {
 
 /// Nodes with equal keys are one node, whatever value of the dim they were copied for.
-using NodeKey = std::tuple<NodeKind, const void *, const void *, const void *, unsigned, unsigned,
-                           std::vector<unsigned>, std::vector<const void *>>;
+using NodeKey =
+    std::tuple<NodeKind, const void *, const void *, const void *, unsigned, unsigned,
+               std::vector<unsigned>, std::vector<const void *>, std::pair<unsigned, unsigned>>;
 
 NodeKey keyOf(const Node &node) {
   std::vector<const void *> bounds;
@@ -32,7 +33,8 @@ NodeKey keyOf(const Node &node) {
           node.argument,
           node.dimension,
           std::vector<unsigned>(node.operands.begin(), node.operands.end()),
-          std::move(bounds)};
+          std::move(bounds),
+          node.body ? std::pair(node.body->position, node.body->value) : std::pair(0u, 0u)};
 }
 
 } // namespace
@@ -188,6 +190,9 @@ void KernelProgram::unrollDim(unsigned dim) {
     for (unsigned &operand : node.operands) {
       operand = copyOf(operand, k);
     }
+    if (node.body) {
+      node.body = {copyOf(node.body->position, k), copyOf(node.body->value, k)};
+    }
     if (node.expr) {
       node.expr = facts.simplify(rewrite(node.expr, k));
     }
@@ -205,7 +210,7 @@ void KernelProgram::unrollDim(unsigned dim) {
     }
     auto [entry, isNew] = known.try_emplace(keyOf(node), nodes.size());
     if (isNew) {
-      if (node.kind == NodeKind::Check) {
+      if (node.kind == NodeKind::Check || node.kind == NodeKind::Position) {
         facts.setExtent(SizeSymbolAttr::value(context, nodes.size()), node.expr);
       }
       nodes.push_back(std::move(node));
@@ -238,7 +243,7 @@ void KernelProgram::dropDeadNodes() {
   }
   for (unsigned id = nodes.size(); id-- > 0;) {
     if (live[id]) {
-      nodes[id].forEachInput([&](unsigned input) { live[input] = true; });
+      nodes[id].forEachNode([&](unsigned input) { live[input] = true; });
     }
   }
   std::vector<unsigned> moved(nodes.size());
@@ -258,13 +263,16 @@ void KernelProgram::dropDeadNodes() {
     for (unsigned &operand : node.operands) {
       operand = moved[operand];
     }
+    if (node.body) {
+      node.body = {moved[node.body->position], moved[node.body->value]};
+    }
     if (node.expr) {
       node.expr = rename(node.expr);
     }
     for (Bound &bound : node.bounds) {
       bound = {rename(bound.expr), rename(bound.low), rename(bound.high)};
     }
-    if (node.kind == NodeKind::Check) {
+    if (node.kind == NodeKind::Check || node.kind == NodeKind::Position) {
       facts.setExtent(SizeSymbolAttr::value(context, kept.size()), node.expr);
     }
     kept.push_back(std::move(node));

@@ -127,6 +127,8 @@ def LegalizeAtenPass : Pass<"frit-legalize-aten", "::mlir::ModuleOp"> {
            "number the operations of each operator in 'frit.operator'">,
     Option<"gpu", "gpu", "bool", "false",
            "follow ATen's GPU kernels, which accumulate f32 in f32 where its CPU kernels use f64">,
+    Option<"deterministic", "deterministic", "bool", "false",
+           "on GPUs, sort the rows that operators add at positions of data however few they are">,
     Option<"listRules", "list-rules", "bool", "false",
            "print the names of all operators with a rule">,
     Option<"mutant", "mutant", "std::string", "",

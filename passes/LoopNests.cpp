@@ -362,7 +362,11 @@ void LoopNests::decide(Operation *op) {
     loopOps[op] = 1;
     return;
   }
-  if (outside || isa<ReduceOp, ScanOp>(op) || (!merge && isReadByOtherOperator(op))) {
+  // A sum of a segment is long work, which each of its readers would repeat somewhere else.
+  bool isShared = isa<SegmentSumOp>(op) && llvm::any_of(reads, [](const Demand &demand) {
+                    return demand.place.isElsewhere();
+                  });
+  if (outside || isShared || isa<ReduceOp, ScanOp>(op) || (!merge && isReadByOtherOperator(op))) {
     roles[op] = NestRole::Loop;
     loopOps[op] = 1;
     return;

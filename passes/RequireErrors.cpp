@@ -70,8 +70,8 @@ private:
     if (auto reindex = dyn_cast<ReindexOp>(op)) {
       return covers(reindex);
     }
-    if (isa<GatherOp>(op)) {
-      return operand.getOperandNumber() > 0;
+    if (isa<GatherOp, SegmentSumOp>(op)) {
+      return getElementRead(operand) == ElementRead::Here;
     }
     return isa<ReshapeOp, ConcatOp, ReduceOp, ScanOp>(op);
   }

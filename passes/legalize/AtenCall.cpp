@@ -323,10 +323,11 @@ std::string RuleTable::findOverload(StringRef prefix) const {
 const RuleTable &mlir::frit::getRules() {
   static const RuleTable table = [] {
     RuleTable rules;
-    for (auto add : {addElementwiseRules, addBinaryRules, addActivationRules, addComparisonRules,
-                     addCastRules, addMakingRules, addMovingRules, addScatteringRules,
-                     addIndexingRules, addReductionRules, addNormRules, addSoftmaxRules,
-                     addLossRules, addBackwardRules, addCompositeRules, addLibraryRules}) {
+    for (auto add :
+         {addElementwiseRules, addBinaryRules, addActivationRules, addComparisonRules, addCastRules,
+          addMakingRules, addMovingRules, addScatteringRules, addAddedRowsRules, addIndexingRules,
+          addReductionRules, addNormRules, addSoftmaxRules, addLossRules, addBackwardRules,
+          addCompositeRules, addLibraryRules}) {
       add(rules);
     }
     return rules;

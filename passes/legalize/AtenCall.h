@@ -33,14 +33,16 @@ namespace mlir::frit {
 
 class AtenCall {
 public:
-  AtenCall(AtenOp op, TensorBuilder &builder, bool gpu = false)
-      : op(op), builder(builder), gpu(gpu) {}
+  AtenCall(AtenOp op, TensorBuilder &builder, bool gpu = false, bool deterministic = false)
+      : op(op), builder(builder), gpu(gpu), deterministic(deterministic) {}
 
   AtenOp getOp() const { return op; }
   TensorBuilder &build() { return builder; }
   /// Whether the graph runs on GPUs only: their ATen kernels accumulate f32 in f32, those of a CPU
   /// in f64.
   bool isForGpu() const { return gpu; }
+  /// Whether every call must give the same bits, where ATen's kernels for GPUs do not.
+  bool isDeterministic() const { return deterministic; }
 
   //===--- arguments ------------------------------------------------------===//
   unsigned getNumArguments() const { return op.getArguments().size(); }
@@ -94,7 +96,7 @@ private:
   /// Looked up for the first argument that is given by name.
   mutable std::optional<AtenSchema> schema;
   TensorBuilder &builder;
-  bool gpu;
+  bool gpu, deterministic;
   mutable std::string reason;
 };
 
@@ -132,6 +134,7 @@ void addCastRules(RuleTable &table);
 void addMakingRules(RuleTable &table);
 void addMovingRules(RuleTable &table);
 void addScatteringRules(RuleTable &table);
+void addAddedRowsRules(RuleTable &table);
 void addIndexingRules(RuleTable &table);
 void addReductionRules(RuleTable &table);
 void addNormRules(RuleTable &table);

@@ -107,8 +107,10 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
         return ("its result defines the size " + bind.getSymbol()).str();
       }
     }
-    RewriteOptions options{
-        .contract = !eagerNumerics, .number = markOperators ? visited : 0, .gpu = gpu};
+    RewriteOptions options{.contract = !eagerNumerics,
+                           .number = markOperators ? visited : 0,
+                           .gpu = gpu,
+                           .deterministic = deterministic};
     auto [wanted, place] = StringRef(mutant).split(':');
     if (wanted != "*" && wanted != op.getOpName()) {
       return rewriteCall(op, facts, options, *rule);

@@ -2,8 +2,9 @@
 // to a call of a library: matrix products, convolutions and attention. Written like torch's own
 // decompositions, they become the calls for which the runtime has kernels, and which padding and
 // fusion know. Where eager chooses another algorithm, the operator is left to it.
+#include "passes/legalize/LibraryCalls.h"
+
 #include "passes/Layouts.h"
-#include "passes/legalize/AtenCall.h"
 #include "passes/legalize/Reasons.h"
 
 #include <limits>
@@ -11,25 +12,9 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-namespace {
-/// One result of a library's operator.
-struct Made {
-  SmallVector<SizeExpr> sizes;
-  DType dtype;
-  /// Null: contiguous.
-  LayoutAttr layout;
-};
-
-struct Passed {
-  Tensor tensor;
-  /// The layout that the operator gets it with; null: contiguous.
-  LayoutAttr layout;
-};
-} // namespace
-
-/// Calls an operator whose tensors are `operands`; `arguments` has null for each of them, in order.
-static SmallVector<Tensor> callLibrary(TensorBuilder &b, StringRef name, ArrayRef<Passed> operands,
-                                       ArrayRef<Attribute> arguments, ArrayRef<Made> results) {
+SmallVector<Tensor> mlir::frit::callLibrary(TensorBuilder &b, StringRef name,
+                                            ArrayRef<Passed> operands,
+                                            ArrayRef<Attribute> arguments, ArrayRef<Made> results) {
   OpBuilder &builder = b.getBuilder();
   MLIRContext *context = b.getContext();
   SmallVector<Attribute> all, operandTypes, operandLayouts, resultTypes, layouts, storage;

@@ -114,7 +114,7 @@ std::string mlir::frit::rewriteCall(AtenOp op, const SizeFacts &facts, RewriteOp
   Recorder recorder;
   OpBuilder builder(op, &recorder);
   TensorBuilder tensors(builder, op.getLoc(), facts, options.contract);
-  AtenCall call(op, tensors, options.gpu);
+  AtenCall call(op, tensors, options.gpu, options.deterministic);
   Values results = rule(call);
   std::string reason = call.getReason();
   if (reason.empty() && checksOtherwise(op, recorder.built)) {

@@ -20,6 +20,8 @@ struct RewriteOptions {
   /// The graph runs on GPUs only, whose ATen kernels accumulate f32 in f32; those of a CPU do in
   /// f64.
   bool gpu = false;
+  /// Every call gives the same bits.
+  bool deterministic = false;
   /// The mistake to plant in the rule; null for none.
   Mutant *mutant = nullptr;
 };

@@ -194,7 +194,11 @@ private:
     // anything. Alone, each element draws a block of four, so there is one copy of that code.
     bool drawsRandom = llvm::any_of(program.getNodes(),
                                     [](const Node &node) { return node.kind == NodeKind::Random; });
-    int64_t unroll = isList ? 1 : powerOfTwo(unrollAsked(), 1, 1, 4);
+    // A thread that sums up a segment waits for its rows only, of which it loads several at once.
+    bool sumsSegments = llvm::any_of(
+        program.getNodes(), [](const Node &node) { return node.kind == NodeKind::SegmentSum; });
+    bool takesOne = isList || sumsSegments;
+    int64_t unroll = takesOne ? 1 : powerOfTwo(unrollAsked(), 1, 1, 4);
     int64_t width = widthAlong(*lane);
     SingleAccesses single;
     for (const Node &node : program.getNodes()) {
@@ -203,12 +207,12 @@ private:
     }
     // Places of single elements need no division by an unknown size if the inner sizes are known.
     auto inner = program.getExtent(1, program.getRank()).getConstant();
-    if (width == 1 && inner && !isList && !drawsRandom) {
+    if (width == 1 && inner && !takesOne && !drawsRandom) {
       unroll = chooseSingles(single, program.guess(program.getExtent(0, program.getRank())));
     }
-    single.elements = drawsRandom ? 1 : width * unroll;
+    single.elements = drawsRandom || sumsSegments ? 1 : width * unroll;
     return GpuPointwiseAttr::get(context, lane, width, threads, unroll, chooseTogether(single),
-                                 drawsRandom);
+                                 drawsRandom || sumsSegments);
   }
 
   Attribute transpose(unsigned across) {

@@ -49,6 +49,13 @@ REGISTRY = {
         ),
         Option("fusion", bool, True, "merge operators into kernels; off: each operator is a kernel of its own, for bisecting"),
         Option("reuse", bool, True, "reuse memory and write in place; off: each value has storage of its own, for bisecting"),
+        Option(
+            "deterministic",
+            bool,
+            False,
+            "on GPUs, sort the rows that index_add, index_put and gradients of embeddings add, however few they are, so that every call gives the same "
+            "bits; by default where sorting is faster",
+        ),
         Option("relay", bool, True, "run convolutions and pooling channels-last; off: keep the program's order of dims, for bisecting"),
         Option("products", bool, True, "run matrix products and attention on the CPU in frit's own kernels where they are faster; off: all are ATen calls"),
         Option("convolutions", bool, True, "run convolutions on the CPU in frit's own kernel, fused with what follows them; off: all are ATen calls"),

@@ -40,6 +40,24 @@ frit.kernel @scan(%x: tensor<4x8x64xf32>) -> tensor<4x8x64xf32> attributes {symb
   frit.yield %m : tensor<4x8x64xf32>
 }
 
+// What a segment sums up is read at positions between its bounds, which are a name in addresses.
+// CHECK-NEXT: kernel segments
+// CHECK-NEXT: domain [3, 64]
+// CHECK-NEXT: %0 = load arg3[d0] : i64 dims {0} level 0
+// CHECK-NEXT: %1 = load arg2[d0] : i64 dims {0} level 0
+// CHECK-NEXT: %2 = position : i64 dims {} level 0
+// CHECK-NEXT: %3 = load arg1[v2] : i64 dims {} level 0
+// CHECK-NEXT: %4 = check unchecked < 8 %3 : i64 dims {} level 0
+// CHECK-NEXT: %5 = load arg0[d1 + 64 * v4] : f32 dims {1} level 0
+// CHECK-NEXT: %6 = segment sum of %5 at %2 from %1, %0 : f32 dims {0,1} level 0
+// CHECK-NEXT: store %6 -> result 0[64 * d0 + d1]
+frit.kernel @segments(%x: tensor<8x64xf32>, %order: tensor<8xi64>, %begin: tensor<3xi64>, %end: tensor<3xi64>) -> tensor<3x64xf32> attributes {symbols = []} {
+  %b = frit.reindex %begin <(d0, d1) -> (d0)> : tensor<3xi64> -> tensor<3x64xi64>
+  %e = frit.reindex %end <(d0, d1) -> (d0)> : tensor<3xi64> -> tensor<3x64xi64>
+  %s = frit.segment_sum %x order %order from %b to %e : tensor<8x64xf32> [tensor<8xi64>], tensor<3x64xi64> -> tensor<3x64xf32>
+  frit.yield %s : tensor<3x64xf32>
+}
+
 // A graph has no program of its own.
 // CHECK-NOT: kernel
 frit.graph @main(%x: tensor<8xf32>) -> tensor<8xf32> {
@@ -51,6 +69,7 @@ frit.graph @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // MODULE: frit.kernel @softer
 // MODULE: frit.kernel @double
 // MODULE: frit.kernel @scan
+// MODULE: frit.kernel @segments
 // MODULE: frit.graph @main
 
 // ERROR: error: cannot open output file

@@ -514,3 +514,35 @@ frit.graph @scan_kind(%a: tensor<4x5xf32>) -> tensor<4x5xf32> {
   %r = frit.scan <max> %a dim 1 : tensor<4x5xf32>
   frit.return %r : tensor<4x5xf32>
 }
+
+// -----
+
+frit.graph @segments_of_other_rows(%a: tensor<4x5xf32>, %b: tensor<3x6xi64>) {
+  // expected-error @below {{rows of 'tensor<4x5xf32>' and of 'tensor<3x6xf32>' have different sizes}}
+  %r = frit.segment_sum %a from %b to %b : tensor<4x5xf32>, tensor<3x6xi64> -> tensor<3x6xf32>
+  frit.return
+}
+
+// -----
+
+frit.graph @segments_of_halves(%a: tensor<4x5xf16>, %b: tensor<3x5xi64>) {
+  // expected-error @below {{sums of 'f16' are computed in a wider type}}
+  %r = frit.segment_sum %a from %b to %b : tensor<4x5xf16>, tensor<3x5xi64> -> tensor<3x5xf16>
+  frit.return
+}
+
+// -----
+
+frit.graph @segments_with_few_bounds(%a: tensor<4x5xf32>, %b: tensor<3xi64>) {
+  // expected-error @below {{bounds have type 'tensor<3xi64>', their sizes must be those of the result 'tensor<3x5xf32>'}}
+  %r = frit.segment_sum %a from %b to %b : tensor<4x5xf32>, tensor<3xi64> -> tensor<3x5xf32>
+  frit.return
+}
+
+// -----
+
+frit.graph @segments_with_an_order_of_two_dims(%a: tensor<4x5xf32>, %b: tensor<3x5xi64>) {
+  // expected-error @below {{order has type 'tensor<3x5xi64>', its rank must be 1}}
+  %r = frit.segment_sum %a order %b from %b to %b : tensor<4x5xf32> [tensor<3x5xi64>], tensor<3x5xi64> -> tensor<3x5xf32>
+  frit.return
+}

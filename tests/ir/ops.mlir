@@ -86,6 +86,12 @@ frit.graph @moves(%x: tensor<8x?xf32, #frit.dims<[8, s0]>>, %i: tensor<8x3xi64>,
   %sum = frit.reduce <sum> %x dims [1] : tensor<8x?xf32, #frit.dims<[8, s0]>> -> tensor<8xf32>
   // CHECK: frit.scan <sum> %{{.*}} dim 1 : tensor<8x?xf32, #frit.dims<[8, s0]>>
   %running = frit.scan <sum> %x dim 1 : tensor<8x?xf32, #frit.dims<[8, s0]>>
+  // CHECK: frit.segment_sum %{{.*}} order %{{.*}} from %{{.*}} to %{{.*}} : tensor<8x?xf32, #frit.dims<[8, s0]>>{{ ?}}[tensor<8xi64>], tensor<16x?xi64, #frit.dims<[16, s0]>> -> tensor<16x?xf32, #frit.dims<[16, s0]>>
+  %order = frit.iota <7 - d0> : tensor<8xi64>
+  %bound = frit.iota <floordiv(d0, 2)> : tensor<16x?xi64, #frit.dims<[16, s0]>>
+  %segments = frit.segment_sum %x order %order from %bound to %bound : tensor<8x?xf32, #frit.dims<[8, s0]>> [tensor<8xi64>], tensor<16x?xi64, #frit.dims<[16, s0]>> -> tensor<16x?xf32, #frit.dims<[16, s0]>>
+  // CHECK: frit.segment_sum %{{.*}} from %{{.*}} to %{{.*}} : tensor<8x?xf32
+  %lying = frit.segment_sum %x from %bound to %bound : tensor<8x?xf32, #frit.dims<[8, s0]>>, tensor<16x?xi64, #frit.dims<[16, s0]>> -> tensor<16x?xf32, #frit.dims<[16, s0]>>
   // CHECK: frit.reduce <max> %{{.*}} dims [0, 1] unsigned : tensor<8x3xi64> -> tensor<i64>
   %max = frit.reduce <max> %i dims [0, 1] unsigned : tensor<8x3xi64> -> tensor<i64>
   // CHECK: frit.reduce <argmin> %{{.*}} dims [0]

@@ -510,3 +510,25 @@ frit.kernel @scan_long_columns(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> ten
   %0 = frit.scan <prod> %x dim 0 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
   frit.yield %0 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
 }
+
+// Segments of rows in reverse order, some of them empty, with work on what is read and on the sums.
+frit.kernel @segments(%x: tensor<?x?xf32, #frit.dims<[p0, p1]>>, %y: tensor<?x?xf32, #frit.dims<[p0, p1]>>) -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+    attributes {gpu_schedule = #frit.gpu_pointwise<lane = 1, width = 4, threads = 256, loadsFirst = true>,
+                symbols = [#frit.symbol<"p0", min = 0, max = 4096>, #frit.symbol<"p1", min = 0, max = 4096>]} {
+  %order = frit.iota <p0 - d0 - 1> : tensor<?xi64, #frit.dims<[p0]>>
+  %begin = frit.iota <min(3 * d0, p0)> : tensor<?x?xi64, #frit.dims<[p0, p1]>>
+  %end = frit.iota <min(3 * d0 + mod(d0, 23), p0)> : tensor<?x?xi64, #frit.dims<[p0, p1]>>
+  %0 = arith.mulf %x, %x : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %1 = frit.segment_sum %0 order %order from %begin to %end : tensor<?x?xf32, #frit.dims<[p0, p1]>> [tensor<?xi64, #frit.dims<[p0]>>], tensor<?x?xi64, #frit.dims<[p0, p1]>> -> tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  %2 = arith.addf %1, %y : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+  frit.yield %2 : tensor<?x?xf32, #frit.dims<[p0, p1]>>
+}
+
+// Each lane has a segment of its own.
+frit.kernel @segments_across(%x: tensor<?x64xi64, #frit.dims<[p0, 64]>>) -> (tensor<64x64xi64> {frit.layout = #frit.layout<[1, 64]>})
+    attributes {gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 2, threads = 256>, symbols = [#frit.symbol<"p0", min = 0, max = 4096>]} {
+  %begin = frit.iota <min(d0, p0)> : tensor<64x64xi64>
+  %end = frit.iota <min(2 * d0, p0)> : tensor<64x64xi64>
+  %0 = frit.segment_sum %x from %begin to %end : tensor<?x64xi64, #frit.dims<[p0, 64]>>, tensor<64x64xi64> -> tensor<64x64xi64>
+  frit.yield %0 : tensor<64x64xi64>
+}

@@ -477,6 +477,8 @@ const Case kCases[] = {
     {"scan_whole", {{0}, {1}, {3}}, 1e-10},
     {"scan_columns", kThree, 1e-3},
     {"scan_long_columns", {{0, 3}, {3, 0}, {1, 1}, {255, 2}, {257, 3}, {300, 1}}, 1e-3},
+    {"segments", {{0, 5}, {3, 0}, {1, 1}, {3, 8}, {66, 33}, {90, 40}, {100, 4}}, 1e-5},
+    {"segments_across", {{0}, {1}, {40}, {64}, {128}}},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, GpuKernel, ::testing::ValuesIn(kCases),

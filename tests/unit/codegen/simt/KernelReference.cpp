@@ -146,6 +146,9 @@ private:
     if (auto scan = dyn_cast<ScanOp>(op)) {
       return evaluateScan(scan, std::move(result));
     }
+    if (auto segments = dyn_cast<SegmentSumOp>(op)) {
+      return evaluateSegments(segments, std::move(result));
+    }
     for (int64_t i = 0; i < count; ++i) {
       Index index = unravel(i, result.sizes);
       if (auto reindex = dyn_cast<ReindexOp>(op)) {
@@ -186,6 +189,23 @@ private:
         copy(result, i, operand(0), ravel(source, operand(0).sizes));
       } else {
         evaluateElement(op, result, i);
+      }
+    }
+    return result;
+  }
+
+  ReferenceTensor evaluateSegments(SegmentSumOp op, ReferenceTensor result) {
+    const ReferenceTensor &source = values[op.getSource()];
+    for (int64_t i = 0; i < result.numElements(); ++i) {
+      Index index = unravel(i, result.sizes);
+      for (int64_t k = values[op.getBegin()].integers[i]; k < values[op.getEnd()].integers[i]; ++k) {
+        index[0] = op.getOrder() ? values[op.getOrder()].integers[k] : k;
+        int64_t from = ravel(index, source.sizes);
+        if (source.isFloat()) {
+          result.reals[i] += source.reals[from];
+        } else {
+          result.integers[i] += source.integers[from];
+        }
       }
     }
     return result;

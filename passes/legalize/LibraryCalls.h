@@ -1,0 +1,26 @@
+#pragma once
+
+#include "passes/legalize/AtenCall.h"
+
+/// Calls of operators of torch that a rule makes itself.
+namespace mlir::frit {
+
+/// One result of a library's operator.
+struct Made {
+  SmallVector<SizeExpr> sizes;
+  DType dtype;
+  /// Null: contiguous.
+  LayoutAttr layout;
+};
+
+struct Passed {
+  Tensor tensor;
+  /// The layout that the operator gets it with; null: contiguous.
+  LayoutAttr layout;
+};
+
+/// Calls an operator whose tensors are `operands`; `arguments` has null for each of them, in order.
+SmallVector<Tensor> callLibrary(TensorBuilder &b, StringRef name, ArrayRef<Passed> operands,
+                                ArrayRef<Attribute> arguments, ArrayRef<Made> results);
+
+} // namespace mlir::frit
