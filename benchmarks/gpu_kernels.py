@@ -26,6 +26,7 @@ class Kernel:
     kernels: int = 1
     on_a_cpu: int = None
     calls: tuple = ()
+    calls_on_a_cpu: tuple = None
     moved: Callable = None
     dynamic: bool = False
     counted: bool = False
@@ -205,12 +206,16 @@ def _index_add(s, ids):
     return lambda x, i, y: torch.index_add(x, 0, i, y), arguments
 
 
-@kernel(0.50, calls=("aten.index_add_.default",))
+#: The operators by which torch sorts the rows; on a CPU it adds them itself.
+SORTS = {"kernels": 4, "on_a_cpu": 1, "calls": ("aten.sort.stable", "aten.searchsorted.Tensor"), "calls_on_a_cpu": ("aten.index_add_.default",)}
+
+
+@kernel(0.50, **SORTS)
 def index_add_random(s):
     return _index_add(s, s.ids)
 
 
-@kernel(0.0, calls=("aten.index_add_.default",))
+@kernel(0.0, **SORTS)
 def index_add_equal(s):
     return _index_add(s, lambda count, limit: torch.zeros(count, dtype=torch.long, device=s.device))
 

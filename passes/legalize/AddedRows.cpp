@@ -19,8 +19,8 @@ using Compare = TensorBuilder::Compare;
 using Sizes = SmallVector<SizeExpr>;
 
 static constexpr int64_t kChunk = 512;
-/// Below, ATen's two kernels cost less than a sort.
-static constexpr double kFewestElements = 1 << 22, kShortestRow = 32;
+/// Below, the atomic additions of ATen cost less than a sort (on an H200).
+static constexpr double kFewestElements = 1 << 24, kShortestRow = 32;
 
 namespace {
 
@@ -50,10 +50,11 @@ static Tensor sumSegments(TensorBuilder &b, Tensor source, Tensor order, Segment
 /// What is added to each row, in the accumulator's dtype; -0.0 for nothing.
 static Tensor sumRows(TensorBuilder &b, AddedRows rows) {
   Tensor index = rows.index, values = b.cast(rows.values, getAccumulatorDtype(rows.values.dtype));
-  // Half the bits take half the time to sort.
+  // Half the bits take half the time to sort. The number behind the last row is a key too.
   auto most = b.getFacts().upperBound(rows.count);
-  bool isNarrow = most && *most < std::numeric_limits<int32_t>::max();
-  DType dtype = isNarrow ? DType::I32 : DType::I64;
+  DType dtype = !most || *most >= std::numeric_limits<int32_t>::max() ? DType::I64
+                : *most >= std::numeric_limits<int16_t>::max()        ? DType::I32
+                                                                      : DType::I16;
   SizeExpr added = index.sizes().front();
   Builder &builder = b.getBuilder();
   Attribute none = builder.getUnitAttr(), no = builder.getBoolAttr(false);
