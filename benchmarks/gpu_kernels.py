@@ -242,7 +242,7 @@ def group_norm_silu(s):
             [s.randn(1, channels, 8 if s.small else 64, 8 if s.small else 64), s.randn(channels), s.randn(channels)])
 
 
-@kernel(0.0, kernels=4, counted=True, calls=("aten.mm.default",))
+@kernel(0.0, kernels=3, on_a_cpu=4, counted=True, calls=("aten.mm.default", "aten.addmm_.default"), calls_on_a_cpu=("aten.mm.default",))
 def llama_block(s):
     """A Llama block without attention: matrix products with norms, rotation, gated activation and residuals between them."""
     tokens, width, hidden, heads = s.rows(8192), s.columns(4096), s.columns(14336), 4 if s.small else 32

@@ -32,7 +32,8 @@ LayoutAttr mlir::frit::getChannelsLastLayout(RankedTensorType type) {
 static bool isMatrixOperand(StringRef name, unsigned operand) {
   unsigned first = llvm::StringSwitch<unsigned>(name)
                        .Cases({"aten.mm.default", "aten.bmm.default"}, 0)
-                       .Cases({"aten.addmm.default", "aten.baddbmm.default"}, 1)
+                       .Cases({"aten.addmm.default", "aten.addmm_.default"}, 1)
+                       .Case("aten.baddbmm.default", 1)
                        .Default(~0u);
   return first != ~0u && (operand == first || operand == first + 1);
 }

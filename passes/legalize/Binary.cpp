@@ -1,5 +1,6 @@
 // Arithmetic on two operands: promotion, division in all modes, powers, clamps.
 #include "ir/Planted.h"
+#include "passes/legalize/LibraryCalls.h"
 #include "passes/legalize/Operands.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -322,6 +323,10 @@ static Tensor powerOfTensors(AtenCall &call, TensorBuilder &b) {
 /// lhs + alpha * rhs, or lhs - alpha * rhs; `reversed` swaps the sides.
 static SingleRule addition(bool subtract, bool reversed) {
   return [=](AtenCall &call, TensorBuilder &b) {
+    bool isScaled = call.getNumArguments() > 2 && !call.scalar("alpha").isLiteral(1);
+    if (Tensor sum = subtract || isScaled ? Tensor() : addProductInPlace(call, b); sum.value) {
+      return sum;
+    }
     Sides sides = Sides::get(call);
     auto isBool = [&](unsigned i) {
       return (call.isTensor(i) ? call.tensor(i).dtype : call.scalar(i).dtype()) == DType::Bool;
@@ -332,7 +337,7 @@ static SingleRule addition(bool subtract, bool reversed) {
     if (reversed) {
       std::swap(sides.lhs, sides.rhs);
     }
-    if (call.getNumArguments() > 2 && !call.scalar("alpha").isLiteral(1)) {
+    if (isScaled) {
       // Eager converts alpha to the type of the result.
       Tensor alpha = b.cast(b.scalar(call.scalar("alpha"), sides.dtype), sides.rhs.dtype);
       return subtract ? b.subProduct(sides.lhs, sides.rhs, alpha)

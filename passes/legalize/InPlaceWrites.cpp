@@ -24,8 +24,12 @@ bool mlir::frit::writeInPlace(AtenOp op) {
           .Cases({"aten.scatter", "aten.scatter_add", "aten.scatter_reduce", "aten.masked_scatter"},
                  true)
           .Default(false);
-  if (!writesPart || op.getNumResults() != 1 || op.getMutatedOperands() ||
-      op.getArguments().empty()) {
+  return writesPart && makeInPlace(op);
+}
+
+bool mlir::frit::makeInPlace(AtenOp op) {
+  auto [base, overload] = op.getOpName().rsplit('.');
+  if (op.getNumResults() != 1 || op.getMutatedOperands() || op.getArguments().empty()) {
     return false;
   }
   std::string name = (base + "_." + overload).str();

@@ -11,4 +11,8 @@ namespace mlir::frit {
 /// not copied. False for any other call.
 bool writeInPlace(AtenOp op);
 
+/// The same for a call that its caller knows to write into its first operand. False if no overload
+/// does, or if operand and result differ in type or layout.
+bool makeInPlace(AtenOp op);
+
 } // namespace mlir::frit

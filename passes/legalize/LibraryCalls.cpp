@@ -5,6 +5,7 @@
 #include "passes/legalize/LibraryCalls.h"
 
 #include "passes/Layouts.h"
+#include "passes/legalize/InPlaceWrites.h"
 #include "passes/legalize/Reasons.h"
 
 #include <limits>
@@ -63,6 +64,48 @@ static Tensor multiply(TensorBuilder &b, Tensor x, Tensor y, Tensor bias = {}) {
   }
   return callLibrary(b, x.rank() == 2 ? "aten.mm.default" : "aten.bmm.default", {{x, {}}, {y, {}}},
                      {{}, {}}, made)[0];
+}
+
+/// Whether the call is the last to read a value that has memory of its own.
+static bool isLastReader(AtenOp call, Value value) {
+  Operation *def = value.getDefiningOp();
+  return def && !isLook(def) && llvm::all_of(value.getUsers(), [&](Operation *user) {
+           return user == call || (user->getBlock() == call->getBlock() &&
+                                   user->isBeforeInBlock(call) && !isLook(user));
+         });
+}
+
+Tensor mlir::frit::addProductInPlace(AtenCall &call, TensorBuilder &b) {
+  if (!call.isForGpu() || b.isExact() || !call.isTensor(0) || !call.isTensor(1)) {
+    return {};
+  }
+  for (unsigned i = 0; i < 2; ++i) {
+    Tensor product = call.tensor(i), other = call.tensor(1 - i);
+    auto op = product.value.getDefiningOp<AtenOp>();
+    RankedTensorType type = product.type();
+    // Products of sizes that vary may be padded, which has no form in place.
+    if (!op || op.getOpName() != "aten.mm.default" || !op->hasOneUse() || op.getDevicesAttr() ||
+        other.type() != type || other.dtype != product.dtype || !type.hasStaticShape() ||
+        !isFloating(product.dtype) || call.resultDtype() != product.dtype ||
+        !isLastReader(call.getOp(), other.value)) {
+      continue;
+    }
+    Passed passed[] = {{other, {}}, {}, {}};
+    for (unsigned k = 0; k < 2; ++k) {
+      auto layouts = op.getOperandLayouts();
+      passed[k + 1] = {{op.getOperand(k), product.dtype},
+                       layouts && k < layouts->size() ? dyn_cast<LayoutAttr>((*layouts)[k])
+                                                      : LayoutAttr()};
+    }
+    Attribute one = b.getBuilder().getI64IntegerAttr(1);
+    Tensor sum = callLibrary(b, "aten.addmm.default", passed, {{}, {}, {}, one, one},
+                             Made{product.sizes(), product.dtype, {}})[0];
+    bool isInPlace = makeInPlace(sum.value.getDefiningOp<AtenOp>());
+    assert(isInPlace && "addmm has a form in place");
+    (void)isInPlace;
+    return sum;
+  }
+  return {};
 }
 
 /// The tensor as a matrix: all dims but the last are one.

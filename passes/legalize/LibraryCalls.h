@@ -23,4 +23,9 @@ struct Passed {
 SmallVector<Tensor> callLibrary(TensorBuilder &b, StringRef name, ArrayRef<Passed> operands,
                                 ArrayRef<Attribute> arguments, ArrayRef<Made> results);
 
+/// On GPUs: the sum of a matrix product and a tensor that nothing reads afterwards, as a product
+/// that adds to it in place (addmm_). Rounded once, where eager rounds the product too. Null if the
+/// call is no such sum.
+Tensor addProductInPlace(AtenCall &call, TensorBuilder &b);
+
 } // namespace mlir::frit
