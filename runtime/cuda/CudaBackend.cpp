@@ -111,13 +111,11 @@ Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &argument
                                TensorHost &host) {
   FRIT_RETURN_IF_ERROR(driver->usable());
   const DriverTable &call = driver->call();
-  DriverContext context = nullptr;
-  if (DriverCode code = call.cuCtxGetCurrent(&context); code != 0 || !context) {
-    return code ? failed(code, "asking for the current context")
-                : Status::error(
-                      ErrorKind::Runtime,
-                      "no CUDA context is current on this thread; allocate a CUDA tensor first");
+  Result<DriverContext> current = driver->currentContext(host.currentDevice());
+  if (!current.isOk()) {
+    return current.status();
   }
+  DriverContext context = *current;
   DriverStream stream = host.currentStream();
   const LaunchSite &site = *arguments.site;
   uint32_t first = modules.firstLaunch(site.kernel, arguments.variantIndex);

@@ -35,9 +35,11 @@ bool CudaGraphs::describe(std::span<const InputValue> inputs, GraphCall &call, s
     return false;
   }
   call.stream = plan.host.currentStream();
-  if (plan.driver->call().cuCtxGetCurrent(&call.context) != 0 || !call.context) {
+  Result<DriverContext> context = plan.driver->currentContext(plan.host.currentDevice());
+  if (!context.isOk()) {
     return false;
   }
+  call.context = *context;
   if (plan.backend.isCapturing(call.stream)) {
     why = "the caller captures the stream already";
     return false;

@@ -105,6 +105,27 @@ std::string Driver::describe(DriverCode code) const {
          (text ? std::string(": ") + text : "");
 }
 
+Result<DriverContext> Driver::currentContext(int device) const {
+  DriverContext context = nullptr;
+  DriverCode code = table.cuCtxGetCurrent(&context);
+  if (code == 0 && !context) {
+    int number = 0;
+    code = table.cuDeviceGet(&number, device);
+    code = code ? code : table.cuDevicePrimaryCtxRetain(&context, number);
+    if (code == 0) {
+      code = table.cuCtxSetCurrent(context);
+      // Whoever made the tensors keeps it.
+      table.cuDevicePrimaryCtxRelease(number);
+    }
+  }
+  if (code != 0) {
+    return Status::error(ErrorKind::Runtime,
+                         "GPU " + std::to_string(device) +
+                             " has no context for this thread: " + describe(code));
+  }
+  return context;
+}
+
 Status Driver::usable() const {
   if (lost.load(std::memory_order_acquire)) {
     return Status::error(ErrorKind::Runtime, lostReason);

@@ -55,6 +55,10 @@ public:
   /// Ok, or why this process cannot use the GPU any more: a fork, a kernel that destroyed the
   /// context, or the end of the process.
   Status usable() const;
+  /// The context of this thread. A thread that has called nothing of the CUDA runtime yet, as one
+  /// of autograd's may be, has none: the primary context of the device, where torch's tensors are,
+  /// becomes current.
+  Result<DriverContext> currentContext(int device) const;
   /// Whether the stream is being captured, by any code.
   bool isCapturing(DriverStream stream) const {
     int status = 0;

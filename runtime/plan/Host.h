@@ -213,6 +213,8 @@ public:
   virtual std::shared_ptr<SavedRandom> saveRandom(int32_t) { return nullptr; }
   virtual void restoreRandom(const SavedRandom &) {}
 
+  /// The number of the GPU that this thread uses.
+  virtual int currentDevice() { return 0; }
   /// The stream for kernel launches, as a handle of the driver.
   virtual void *currentStream() { return nullptr; }
   /// Gives unused device memory back to the driver; false if there is none.

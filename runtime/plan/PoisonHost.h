@@ -56,6 +56,7 @@ public:
   CallTraits traitsOf(uint32_t number) const override { return inner.traitsOf(number); }
   std::shared_ptr<SavedRandom> saveRandom(int32_t gpu) override { return inner.saveRandom(gpu); }
   void restoreRandom(const SavedRandom &saved) override { inner.restoreRandom(saved); }
+  int currentDevice() override { return inner.currentDevice(); }
   void *currentStream() override { return inner.currentStream(); }
   bool releaseCachedMemory() override { return inner.releaseCachedMemory(); }
   void *beginKernel(const KernelArguments &arguments) override {

@@ -432,6 +432,10 @@ std::vector<std::string> TorchHost::takeNotes() {
   return std::exchange(notes, {});
 }
 
+int TorchHost::currentDevice() {
+  return c10::impl::VirtualGuardImpl(c10::DeviceType::CUDA).getDevice().index();
+}
+
 void *TorchHost::currentStream() {
   c10::impl::VirtualGuardImpl device(c10::DeviceType::CUDA);
   return nativeHandle(device.getStream(device.getDevice()));

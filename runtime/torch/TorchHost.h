@@ -46,6 +46,7 @@ public:
   void note(const std::string &message) override;
   void *beginKernel(const KernelArguments &arguments) override;
   void endKernel(void *span) override;
+  int currentDevice() override;
   void *currentStream() override;
   bool releaseCachedMemory() override;
   Status interrupted() override;

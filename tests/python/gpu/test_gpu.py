@@ -87,6 +87,47 @@ def test_full_reductions_repeat_to_the_bit(size):
     torch.testing.assert_close(first, (x.sum(), x.amax(), x.argmax()), rtol=1e-3, atol=1e-1)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64], ids=str)
+@pytest.mark.parametrize("rows, added, columns", [(10, 3000, 40), (3000, 3000, 33), (40000, 5000, 64), (1000, 300000, 64)])
+@pytest.mark.parametrize("how", ["random", "one"])
+def test_rows_are_added_with_the_same_bits_in_every_call(how, rows, added, columns, dtype):
+    self, values = (torch.randn(n, columns, device="cuda").mul(8).to(dtype) for n in (rows, added))
+    index = torch.randint(0, rows if how == "random" else 1, (added,), device="cuda")
+    torch.compiler.reset()
+    function = torch.compile(lambda x, i, y: x.index_add(0, i, y), backend="frit", fullgraph=True, options={"deterministic": True})
+    actual = function(self, index, values)
+    assert all(actual.equal(function(self, index, values)) for _ in range(3))
+    # Each of n additions in f32 (f64 for the reference) rounds to a part of what is summed up.
+    exact, size = self.double().index_add(0, index, values.double()), self.double().abs().index_add(0, index, values.double().abs())
+    most = torch.bincount(index).max().item() + 4
+    unit = torch.finfo(torch.float32).eps if dtype.is_floating_point else 0
+    rounding = exact.abs() * torch.finfo(dtype).eps if dtype.is_floating_point else 0
+    assert ((actual.double() - exact).abs() <= size * most * unit + rounding).all()
+
+
+def test_an_embedding_trains():
+    index, weight = torch.randint(0, 3000, (64, 512), device="cuda"), torch.randn(64, 512, 768, device="cuda", dtype=torch.bfloat16)
+    table = torch.randn(3000, 768, device="cuda", dtype=torch.bfloat16, requires_grad=True)
+
+    def gradient(function):
+        return torch.autograd.grad(function(table, index), table, weight)[0]
+
+    torch.compiler.reset()
+    actual, eager = gradient(torch.compile(lambda t, i: torch.nn.functional.embedding(i, t), backend="frit")), gradient(lambda t, i: t[i])
+    exact = torch.zeros(3000, 768, device="cuda", dtype=torch.float64).index_add(0, index.view(-1), weight.view(-1, 768).double())
+    assert (actual.double() - exact).abs().max() <= (eager.double() - exact).abs().max() + exact.abs().max() * 2**-8
+
+
+def test_products_add_to_residuals():
+    def block(x, w, v):
+        h = torch.tanh(x) * 2
+        h = h + torch.relu(h) @ w
+        return h + torch.sigmoid(h) @ v
+
+    x, w, v = (torch.randn(*shape, device="cuda") for shape in ((100, 64), (64, 64), (64, 64)))
+    _check(block, x, w, v, rtol=1e-3, atol=1e-3)
+
+
 def test_on_another_stream():
     x = torch.randn(1 << 20, device="cuda")
     compiled = torch.compile(lambda a: a.sin() + 1, backend="frit")

@@ -48,6 +48,20 @@ def trained(device):
     torch.testing.assert_close(actual, expected, rtol=1e-3, atol=1e-4)
 
 
+def added(device):
+    """Segments of several lengths, chunks among them."""
+    torch.compiler.reset()
+    x, y = torch.randn(33, 40, device=device), torch.randn(1100, 40, device=device)
+    index = torch.arange(1100, device=device) // 3 % 33
+    index[:700] = 7
+
+    def function(x, i, y):
+        return x.index_add(0, i, y)
+
+    actual = torch.compile(function, backend="frit", fullgraph=True, options={"deterministic": True})(x, index, y)
+    torch.testing.assert_close(actual, function(x, index, y), rtol=1e-3, atol=1e-3)
+
+
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--device", default="cuda")
@@ -57,9 +71,10 @@ def main(arguments=None):
         on_device.check_kind(known[name], device, Smallest(device))
     everything(device)
     trained(device)
+    added(device)
     if device == "cuda":
         torch.cuda.synchronize()
-    print(f"gpu_smoke: {len(KINDS) + 2} programs agree with eager")
+    print(f"gpu_smoke: {len(KINDS) + 3} programs agree with eager")
     return 0
 
 

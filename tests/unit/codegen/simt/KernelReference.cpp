@@ -198,7 +198,8 @@ private:
     const ReferenceTensor &source = values[op.getSource()];
     for (int64_t i = 0; i < result.numElements(); ++i) {
       Index index = unravel(i, result.sizes);
-      for (int64_t k = values[op.getBegin()].integers[i]; k < values[op.getEnd()].integers[i]; ++k) {
+      for (int64_t k = values[op.getBegin()].integers[i]; k < values[op.getEnd()].integers[i];
+           ++k) {
         index[0] = op.getOrder() ? values[op.getOrder()].integers[k] : k;
         int64_t from = ravel(index, source.sizes);
         if (source.isFloat()) {

@@ -313,8 +313,17 @@ TEST_F(CudaFaults, Row09EachContextHasItsModules) {
     ASSERT_TRUE(session.run().isOk());
   }
   EXPECT_EQ(count("load"), 2);
+}
+
+TEST_F(CudaFaults, AThreadWithoutAContextGetsThePrimaryOne) {
+  Session session(artifactWith({{kPtx, 90, "ptx90"}}));
   fake.context = nullptr;
-  EXPECT_TRUE(says(session.run(), "no CUDA context"));
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(fake.context, reinterpret_cast<void *>(0x1000));
+  ASSERT_TRUE(session.run().isOk());
+  EXPECT_EQ(count("load"), 1);
+  EXPECT_EQ(count("retain"), 1);
+  EXPECT_EQ(count("release"), 1);
 }
 
 TEST_F(CudaFaults, Row09EachDeviceGetsCodeOfItsArchitecture) {
