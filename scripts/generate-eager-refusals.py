@@ -15,8 +15,8 @@ from pathlib import Path
 
 import torch
 import torch.utils._pytree as pytree
-from torch.testing._internal import common_utils
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo import core
 from torch.utils._python_dispatch import TorchDispatchMode
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -70,7 +70,7 @@ class Recorder(TorchDispatchMode):
 
 
 # The database looks for a test of unittest in the call stack, with the source of each frame, which takes most of the time.
-common_utils.extract_test_fn = lambda: None
+core.extract_test_fn = lambda: None
 
 
 def samples_of(op, dtype):

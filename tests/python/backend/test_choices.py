@@ -1,11 +1,9 @@
 """The options that decide whether a graph is compiled, where it is stored, and with how many threads it runs."""
 
 import logging
-import os
 import re
-import subprocess
-import sys
 
+import fresh
 import pytest
 import torch
 from torch._dynamo.utils import counters
@@ -141,7 +139,7 @@ assert torch.equal(results[0], results[1]) and torch.equal(results[1], results[2
 
 
 def test_a_call_has_as_many_threads_as_asked_for_and_the_same_bits():
-    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, env={**os.environ})
+    done = fresh.run(["-c", PROGRAM])
     assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == ["0 [2] 2", "1 [1] 2", "2 [2] 2"]
 

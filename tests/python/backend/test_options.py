@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 
+import fresh
 import pytest
 import torch
 
@@ -72,7 +73,7 @@ def test_importing_frit_loads_neither_torch_nor_a_library():
 
 def test_the_backend_is_found_by_entry_point():
     code = "import torch._dynamo, sys; print('frit' in torch._dynamo.list_backends(), 'frit' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == ["True", "False"]
+    assert fresh.run(["-c", code]).stdout.split() == ["True", "False"]
 
 
 def test_looking_the_backend_up_loads_no_native_library():
@@ -80,13 +81,13 @@ def test_looking_the_backend_up_loads_no_native_library():
         "import torch, sys; from torch._dynamo.backends.registry import lookup_backend;"
         "print(lookup_backend('frit').__name__, 'frit._C' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout.split() == ["frit", "False"]
+    assert fresh.run(["-c", code]).stdout.split() == ["frit", "False"]
 
 
 def test_frit_logs_is_read_from_the_environment():
     code = "import torch; torch.compile(lambda x: x.cumsum(0) * 2, backend='frit')(torch.ones(3))"
     child = {**os.environ, "FRIT_LOGS": "frit,fallbacks,timing"}
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=child)
+    said = fresh.run(["-c", code], env=child)
     assert said.returncode == 0, said.stderr
     assert "I frit: graph0_inference: 2 nodes, 1 kernels, 1 ATen calls (aten.cumsum.default)" in said.stderr
     assert "D frit.artifact.fallbacks: graph0_inference: aten.cumsum.default runs in ATen: " in said.stderr
@@ -98,7 +99,7 @@ def test_frit_logs_is_read_from_the_environment():
 
 def said_with(**variables):
     code = "import torch; torch.compile(lambda x: x.cumsum(0) * 2, backend='frit', dynamic=True)(torch.ones(3, 4))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **variables})
+    done = fresh.run(["-c", code], env={**os.environ, **variables})
     assert done.returncode == 0 and not done.stdout, done.stderr
     return done.stderr.splitlines()
 
@@ -128,7 +129,7 @@ def test_an_unknown_format_of_lines_is_a_warning():
 def test_variables_that_nobody_reads_and_values_that_are_none_are_warnings():
     code = "import torch; torch.compile(lambda x: x * 2, backend='frit')(torch.ones(3)); import frit.options as o; print(o.resolve()['verify'])"
     wrong = {"FRIT_VERFIY": "1", "FRIT_VERIFY": "many", "FRIT_POISON": "perhaps", "FRIT_PADDING": "of", "FRIT_CACHE_LIMIT": "much", "FRIT_CACHE": "1", "FRIT_PLANT": "6x"}
-    said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, **wrong})
+    said = fresh.run(["-c", code], env={**os.environ, **wrong})
     assert said.returncode == 0 and said.stdout == "0\n", said.stderr
     lines = said.stderr.splitlines()
     assert [sum(text in line for line in lines) for text in (
@@ -156,12 +157,11 @@ def test_no_value_of_a_variable_stops_a_program(tmp_path):
     (tmp_path / "file").write_text("")
     program = "import torch\nf = torch.compile(lambda x: x.sin() + 1, backend='frit')\nfor n in (2, 3): print(f(torch.zeros(n)).sum().item())"
     clean = {name: value for name, value in os.environ.items() if not name.startswith("FRIT_")}
-    done = subprocess.run([sys.executable, "-c", program], env={**clean, **wrong}, capture_output=True, text=True)
+    done = fresh.run(["-c", program], env={**clean, **wrong})
     assert done.returncode == 0 and done.stdout.split() == ["2.0", "3.0"] and "Traceback" not in done.stderr, done.stderr
     for name in wrong.keys() - {"FRIT_CACHE_DIR"}:
         assert done.stderr.count(f"{name}=") + done.stderr.count(f"{name}:") + done.stderr.count(f"reads {name};") == 1, (name, done.stderr)
-    understood = subprocess.run([sys.executable, "-c", program], env={**clean, "FRIT_CACHE_LIMIT": "1GB", "FRIT_CACHE_DIR": str(tmp_path / "c")},
-                                capture_output=True, text=True)
+    understood = fresh.run(["-c", program], env={**clean, "FRIT_CACHE_LIMIT": "1GB", "FRIT_CACHE_DIR": str(tmp_path / "c")})
     assert understood.returncode == 0 and understood.stderr == ""
 
 

@@ -6,9 +6,9 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
+import fresh
 import pytest
 import torch
 import torch.utils._pytree as pytree
@@ -204,7 +204,7 @@ def test_a_whole_program_leaves_a_page_per_function(tmp_path):
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     folder = tmp_path / "pages"
-    done = subprocess.run([sys.executable, program], env={**os.environ, "FRIT_REPORT": str(folder)}, capture_output=True, text=True)
+    done = fresh.run([program], env={**os.environ, "FRIT_REPORT": str(folder)})
     assert done.returncode == 0 and f"the report on 4 compiled functions is in {folder}" in done.stderr, done.stderr
     index = Page((folder / "index.html").read_text())
     assert sorted(index.loads) == sorted(path.name for path in folder.iterdir() if path.name != "index.html")
@@ -218,7 +218,7 @@ def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path):
     program = tmp_path / "program.py"
     program.write_text("import torch\nprint(torch.compile(lambda x: x.sin() + 1, backend='frit')(torch.zeros(2)).sum())")
     unwritable = str(tmp_path / "file" / "x")
-    done = subprocess.run([sys.executable, program], env={**os.environ, "FRIT_REPORT": unwritable, "FRIT_DUMP": unwritable}, capture_output=True, text=True)
+    done = fresh.run([program], env={**os.environ, "FRIT_REPORT": unwritable, "FRIT_DUMP": unwritable})
     assert done.returncode == 0 and "tensor(2.)" in done.stdout
     assert "no report is written to" in done.stderr and "FRIT_DUMP" in done.stderr and "operator by operator" not in done.stderr
 

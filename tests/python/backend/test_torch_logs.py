@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import fresh
 import pytest
 import torch
 from torch._dynamo.utils import counters
@@ -20,7 +21,7 @@ for n in (8, 6): f(torch.ones(8, n, 4), torch.ones(4 * n, 8))
 
 
 def said(tmp_path, **environment):
-    done = subprocess.run([sys.executable, "-c", PROGRAM], env={**os.environ, **environment}, capture_output=True, text=True, cwd=tmp_path)
+    done = fresh.run(["-c", PROGRAM], env={**os.environ, **environment}, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     return done.stderr
 

@@ -2,10 +2,10 @@
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 
+import fresh
 import pytest
 import torch
 from torch._dynamo.utils import counters
@@ -34,7 +34,7 @@ similarity, add, Net = _HERE["similarity"], _HERE["add"], _HERE["Net"]
 
 
 @pytest.fixture(autouse=True)
-def fresh(tmp_path, monkeypatch):
+def folders(tmp_path, monkeypatch):
     monkeypatch.setenv("FRIT_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setenv("TORCHINDUCTOR_CACHE_DIR", str(tmp_path / "torch"))
     torch.compiler.reset()
@@ -59,7 +59,7 @@ def in_another_process(folder, code):
     """
     environment = dict(os.environ, FRIT_CACHE="0", PYTHONPATH=os.pathsep.join([str(folder), *sys.path]))
     text = textwrap.dedent(head) + textwrap.dedent(code)
-    done = subprocess.run([sys.executable, "-c", text], cwd=folder, env=environment, capture_output=True, text=True)
+    done = fresh.run(["-c", text], cwd=folder, env=environment)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

@@ -4,10 +4,9 @@ import contextlib
 import json
 import os
 import pickle
-import subprocess
-import sys
 import textwrap
 
+import fresh
 import pytest
 import torch
 import warm_programs
@@ -85,12 +84,12 @@ def both(tmp_path_factory):
     folder = tmp_path_factory.mktemp("programs")
     environment = dict(os.environ, FRIT_CACHE="1", FRIT_CACHE_DIR=str(folder), FRIT_STRICT="1", FRIT_REPRO_DIR="off")
 
-    def run():
-        done = subprocess.run([sys.executable, warm_programs.__file__], env=environment, capture_output=True, text=True)
+    def run(hashes):
+        done = fresh.run([warm_programs.__file__], env=environment, hashes=hashes)
         assert done.returncode == 0, done.stderr[-4000:]
         return {found["name"]: found for found in map(json.loads, done.stdout.splitlines())}
 
-    return run(), run()
+    return run(0), run(1)
 
 
 @pytest.mark.parametrize("name", warm_programs.PROGRAMS)
@@ -532,18 +531,18 @@ def test_dynamo_is_skipped_with_caching_precompile(tmp_path):
     (tmp_path / "program.py").write_text(textwrap.dedent(_PROGRAM))
     environment = dict(os.environ, TORCH_CACHING_PRECOMPILE="1", TORCHINDUCTOR_CACHE_DIR=str(tmp_path / "torch"), FRIT_REPRO_DIR=str(tmp_path / "repros"))
 
-    def run(**more):
-        done = subprocess.run([sys.executable, "-c", textwrap.dedent(_PRECOMPILED)], cwd=tmp_path, env={**environment, **more}, capture_output=True, text=True)
+    def run(hashes, **more):
+        done = fresh.run(["-c", textwrap.dedent(_PRECOMPILED)], cwd=tmp_path, env={**environment, **more}, hashes=hashes)
         assert done.returncode == 0, done.stderr[-4000:]
         return json.loads(done.stdout.splitlines()[-1])
 
-    first, second = run(), run()
+    first, second = run(0), run(1)
     assert (first["traced"], second["traced"]) == (1, 0) and second["graphs"] == 2
     assert second["data"] == first["data"]
     for one in (first, second):
         assert "inputs, got 0" in one["refused"] and "to repeat it: python" in one["refused"]
     # Torch loads what it stored without a key; the build is compared nevertheless.
-    other = run(FRIT_PLANT="1")
+    other = run(0, FRIT_PLANT="1")
     assert other["traced"] == 1
     torch.testing.assert_close(other["data"], first["data"])
 
@@ -564,5 +563,5 @@ def test_a_refused_call_of_a_stored_graph_leaves_a_repro(tmp_path):
     with pytest.raises(frit.CompileError, match="to repeat it: python") as raised:
         executable([5, 4, torch.randn(5, 4, dtype=torch.float64)])
     script = os.path.join(raised.value.repro, "repro.py")
-    done = subprocess.run([sys.executable, script], env=dict(os.environ, FRIT_CACHE="0"), capture_output=True, text=True)
+    done = fresh.run([script], env=dict(os.environ, FRIT_CACHE="0"))
     assert done.returncode == 1 and "the failure: CompileError" in done.stdout + done.stderr, done.stdout + done.stderr

@@ -4,9 +4,9 @@ import json
 import logging
 import os
 import re
-import subprocess
 import sys
 
+import fresh
 import pytest
 import torch
 from torch._dynamo.utils import counters
@@ -231,17 +231,16 @@ print(json.dumps({"result": result, **{k: v for k, v in counters["frit"].items()
 """
 
 
-def in_a_process(cache_folder, *arguments):
+def in_a_process(cache_folder, *arguments, hashes=0):
     environment = dict(os.environ, FRIT_CACHE_DIR=str(cache_folder), PYTHONPATH=os.pathsep.join(sys.path))
-    command = [sys.executable, "-c", _PROCESS, *map(str, arguments)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
+    done = fresh.run(["-c", _PROCESS, *arguments], env=environment, check=True, hashes=hashes)
     return json.loads(done.stdout.splitlines()[-1])
 
 
 def test_the_next_process_compiles_nothing(tmp_path):
     first = in_a_process(tmp_path / "a", "save", tmp_path / "blob")
-    second = in_a_process(tmp_path / "a", "run")
-    elsewhere = [in_a_process(tmp_path / how, how, tmp_path / "blob") for how in ("load", "import")]
+    second = in_a_process(tmp_path / "a", "run", hashes=1)
+    elsewhere = [in_a_process(tmp_path / how, how, tmp_path / "blob", hashes=1) for how in ("load", "import")]
     assert (first["cache_misses"], first["cache_stores"]) == (1, 1)
     for later in (second, *elsewhere):
         assert later["cache_hits"] == 1 and "cache_misses" not in later
@@ -274,7 +273,7 @@ else:
 def test_without_a_home_everything_is_compiled(home, store_failures):
     environment = {name: value for name, value in os.environ.items() if name not in ("XDG_CACHE_HOME", "FRIT_CACHE_DIR", "TORCHINDUCTOR_CACHE_DIR")}
     environment.update(PYTHONPATH=os.pathsep.join(sys.path))
-    done = subprocess.run([sys.executable, "-c", _HOMELESS + _PROCESS, home], env=environment, capture_output=True, text=True)
+    done = fresh.run(["-c", _HOMELESS + _PROCESS, home], env=environment)
     assert done.returncode == 0, done.stderr
     seen = json.loads(done.stdout.splitlines()[-1])
     assert seen["cache_misses"] == 1 and seen.get("cache_store_failures") == store_failures and "cache_stores" not in seen
@@ -283,7 +282,7 @@ def test_without_a_home_everything_is_compiled(home, store_failures):
 def test_processes_that_compile_one_graph_at_once(tmp_path):
     """Only four, because each compiles; test_disk_cache tests the files of the cache with 64 processes."""
     environment = dict(os.environ, FRIT_CACHE_DIR=str(tmp_path / "shared"), PYTHONPATH=os.pathsep.join(sys.path))
-    start = [subprocess.Popen([sys.executable, "-c", _PROCESS, "run"], env=environment, stdout=subprocess.PIPE, text=True) for _ in range(4)]
+    start = [fresh.start(["-c", _PROCESS, "run"], env=environment, hashes=number % 2) for number in range(4)]
     seen = [json.loads(process.communicate()[0].splitlines()[-1]) for process in start]
     assert all(one["result"] == seen[0]["result"] for one in seen)
     assert all(one.get("cache_hits", 0) + one.get("cache_hits_canonical", 0) + one.get("cache_misses", 0) == 1 for one in seen)

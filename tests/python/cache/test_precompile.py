@@ -2,10 +2,10 @@
 
 import json
 import os
-import subprocess
 import sys
 import textwrap
 
+import fresh
 import pytest
 import torch
 from torch import nn
@@ -84,7 +84,7 @@ def test_the_serving_process_compiles_nothing(tmp_path, make):
     assert frit.precompile(model.train(), ids, device="cpu") == {"results": 1, "graphs": 2, "bypassed": {}}
     (tmp_path / "program.py").write_text(PROGRAM)
     path = os.pathsep.join([str(tmp_path), *sys.path])
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(_SERVE)], env=dict(os.environ, PYTHONPATH=path), capture_output=True, text=True)
+    done = fresh.run(["-c", textwrap.dedent(_SERVE)], env=dict(os.environ, PYTHONPATH=path))
     assert done.returncode == 0, done.stderr[-4000:]
     inference, training = json.loads(done.stdout.splitlines()[-1])
     assert inference == {"autograd_cache_hits": 1, "autograd_cache_misses": 0, "graphs": 1}

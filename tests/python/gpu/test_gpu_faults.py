@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 
 import artifacts
+import fresh
 import numpy
 import pytest
 import torch
@@ -24,7 +25,7 @@ without_driver = pytest.mark.skipif(torch.cuda.is_available(), reason="only wher
 
 
 def in_a_process(code):
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True, timeout=300)
+    done = fresh.run(["-c", code], timeout=300)
     return done.returncode, done.stdout.strip(), done.stderr.strip()
 
 

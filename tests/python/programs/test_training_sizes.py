@@ -2,10 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 
 import distributed_sizes
+import fresh
 import pytest
 import torch
 from distributed_sizes import OPTIONS, Counting
@@ -34,12 +33,12 @@ def test_captioning_with_padded_calls():
 def check_two_processes(tmp_path, *device, rel, abs):
     """Compares losses and parameters with eager DDP; every rank must compile as often as in a single process."""
     commands = [
-        [sys.executable, os.path.join(HERE, "distributed_sizes.py"), str(rank), "2", str(tmp_path / "meeting"), str(tmp_path / f"{rank}.json"), *device]
+        [os.path.join(HERE, "distributed_sizes.py"), str(rank), "2", str(tmp_path / "meeting"), str(tmp_path / f"{rank}.json"), *device]
         for rank in range(2)
     ]
-    processes = [subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) for command in commands]
+    processes = [fresh.start(command) for command in commands]
     for process in processes:
-        said, _ = process.communicate(timeout=300)
+        _, said = process.communicate(timeout=300)
         assert process.returncode == 0, said[-3000:]
     ranks = [json.loads((tmp_path / f"{rank}.json").read_text()) for rank in range(2)]
     for seen, lengths in zip(ranks, distributed_sizes.LENGTHS):

@@ -3,8 +3,8 @@
 import json
 import os
 import subprocess
-import sys
 
+import fresh
 import pytest
 import torch
 from exported import TOOLS
@@ -64,7 +64,7 @@ for rows in (5, 17, 17, 60):
 torch.export.save(torch.export.export(Model(), (torch.ones(5, 6),), dynamic_shapes={"x": {0: torch.export.Dim("rows")}}), sys.argv[1])
 """
     environment = {**os.environ, "FRIT_RECORD_SIZES": str(seen), "FRIT_CACHE": "0"}
-    subprocess.run([sys.executable, "-c", script, str(program)], env=environment, check=True, timeout=120)
+    fresh.run(["-c", script, program], env=environment, check=True, timeout=120)
     rows = json.loads(seen.read_text())["x[0]"]
     assert rows == {"5": 1, "17": 2, "60": 1}
     seen.write_text(json.dumps({"x[0]": rows}))

@@ -2,10 +2,9 @@
 
 import json
 import os
-import subprocess
-import sys
 import threading
 
+import fresh
 import pytest
 import torch
 import torch.nn.functional as F
@@ -303,7 +302,7 @@ print("done", flush=True)
 
 @pytest.mark.parametrize("ending", ["", "sys.exit(3)", "import os; pid = os.fork(); run(torch.randn(35, 7)); pid and os.waitpid(pid, 0)"])
 def test_the_process_ends_while_kernels_are_compiled(ending):
-    done = subprocess.run([sys.executable, "-c", _EXIT + ending], capture_output=True, text=True, timeout=120, env={**os.environ, "FRIT_CACHE": "0"})
+    done = fresh.run(["-c", _EXIT + ending], timeout=120, env={**os.environ, "FRIT_CACHE": "0"})
     assert done.returncode == (3 if "exit" in ending else 0) and done.stdout == "done\n" and "Error" not in done.stderr, done.stderr
 
 

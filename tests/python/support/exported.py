@@ -37,7 +37,11 @@ class Function(torch.nn.Module):
 def compiled(module, inputs, dynamic_shapes=None, decompose=False, **options):
     """Returns (callable on the inputs, the compiler's report) of a module's exported program, which is decomposed only on request."""
     program = torch.export.export(module, tuple(inputs), dynamic_shapes=dynamic_shapes)
-    program = program.run_decompositions() if decompose else program
+    return compiled_program(program.run_decompositions() if decompose else program, **options)
+
+
+def compiled_program(program, **options):
+    """The same of an exported program."""
     result = _C.compile(serialize(program).exported_program.decode(), json.dumps({"name": "main", **options}))
     specs = [(spec.kind.name, spec.target) for spec in program.graph_signature.input_specs]
     executable = _C.load(result.artifact, [program.constants[name] for kind, name in specs if kind == "CONSTANT_TENSOR"])

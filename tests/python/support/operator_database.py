@@ -76,13 +76,13 @@ class Case:
 def operators():
     """Returns {name: OpInfo} in the database's order."""
     from torch.testing._internal import common_methods_invocations as database
-    from torch.testing._internal import common_utils
+    from torch.testing._internal.opinfo import core
 
     # The database's wrapper of random operators would seed during tracing, not when the graph runs.
     database.wrapper_set_seed = lambda operator, *args, **kwargs: operator(*args, **kwargs)
     # For each iterator of samples the database looks for a test of unittest in the call stack, with the source of each frame. That took half the
     # time of tests of small operators.
-    common_utils.extract_test_fn = lambda: None
+    core.extract_test_fn = lambda: None
     found = {}
     for op in database.op_db:
         assert op.full_name not in found, op.full_name

@@ -3,10 +3,10 @@
 import json
 import os
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
+
+import fresh
 
 ROOT = Path(__file__).resolve().parents[3]
 LEDGER = ROOT / "tests" / "golden" / "planted.json"
@@ -49,8 +49,8 @@ def run(names, planted=0):
     environment["COLUMNS"] = "300"  # so that pytest does not cut its last lines
     environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(ROOT)])
     started = time.perf_counter()
-    command = [sys.executable, "-m", "pytest", "-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", *names]
-    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True)
+    command = ["-c", "import sys, pytest; sys.exit(pytest.main())", "-x", "-q", "--tb=short", "-p", "no:cacheprovider", "-p", "no:xdist", *names]
+    done = fresh.run(command, cwd=ROOT, env=environment)
     seconds = time.perf_counter() - started
     failed = re.search(r"^(?:FAILED|ERROR) \S*/(.*)", done.stdout, re.MULTILINE)
     if done.returncode == 1 and failed:

@@ -9,10 +9,10 @@ import os
 import random
 import re
 import subprocess
-import sys
 import textwrap
 from pathlib import Path
 
+import fresh
 import pytest
 import torch
 
@@ -151,9 +151,7 @@ def test_arguments_that_do_not_fit_are_named(executable):
 
 def in_a_child(code, *arguments):
     """Runs Python code that prints each try; a crash is a failure with the last printed line."""
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *map(str, arguments)], capture_output=True, text=True, timeout=300
-    )
+    done = fresh.run(["-c", textwrap.dedent(code), *arguments], timeout=300)
     assert done.returncode == 0, f"exit code {done.returncode} after: {done.stdout[-300:]}\n{done.stderr[-2000:]}"
     return done.stdout
 

@@ -2,10 +2,9 @@
 
 import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
+import fresh
 import pytest
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -21,7 +20,7 @@ def test_program(section, tmp_path):
     file = tmp_path / "program.py"
     file.write_text(program, encoding="utf-8")
     environment = {**os.environ, "PATH": f"{ROOT / 'build/bin'}:{os.environ['PATH']}", "FRIT_CACHE_DIR": str(tmp_path / "cache"), "OMP_NUM_THREADS": "2"}
-    done = subprocess.run([sys.executable, *RUNNERS.get(section, ()), file], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    done = fresh.run([*RUNNERS.get(section, ()), file], env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
 
 

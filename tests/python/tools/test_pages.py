@@ -11,6 +11,7 @@ import sys
 import types
 from pathlib import Path
 
+import fresh
 import pytest
 import yaml
 
@@ -29,7 +30,7 @@ def test_the_programs_of_a_page_run(page, tmp_path):
     file = tmp_path / f"{Path(page).stem}.py"
     file.write_text("\n".join(blocks), encoding="utf-8")
     environment = {**os.environ, "PATH": f"{TOOLS}:{os.environ['PATH']}", "FRIT_CACHE": "1", "FRIT_CACHE_DIR": str(tmp_path / "cache"), "FRIT_STRICT": "0"}
-    done = subprocess.run([sys.executable, file], env=environment, cwd=tmp_path, capture_output=True, text=True)
+    done = fresh.run([file], env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
 
 
@@ -61,7 +62,7 @@ torch.export.save(torch.export.export(torch.nn.Sequential(torch.nn.Tanh(), torch
 def test_the_commands_of_a_page_run(page, tmp_path):
     commands = "".join(SHELL.findall((ROOT / page).read_text()))
     program = ONE_INPUT if "x.npy" in commands else PROGRAM
-    subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True, capture_output=True)
+    fresh.run(["-c", program], cwd=tmp_path, check=True)
     path = f"{TOOLS}:{os.environ['PATH']}"
     done = subprocess.run(["bash", "-euc", commands], cwd=tmp_path, env={**os.environ, "PATH": path}, capture_output=True, text=True)
     assert done.returncode == 0 and (tmp_path / "model.frit").exists(), done.stderr
@@ -88,7 +89,7 @@ def test_the_users_pages_have_programs():
 def test_the_page_on_memory_shows_what_is_printed(tmp_path):
     text = (DOCS / "Memory.md").read_text()
     program = next(shown for shown, _ in BLOCK.findall(text) if "print(memory)" in shown)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=tmp_path)
+    done = fresh.run(["-c", program], cwd=tmp_path)
     assert done.returncode == 0 and done.stdout == re.search(r"^```text\n(.*?)^```$", text, re.M | re.S)[1], done.stderr + done.stdout
 
 

@@ -2,9 +2,8 @@
 
 import json
 import os
-import subprocess
-import sys
 
+import fresh
 import pytest
 import silent_classes
 
@@ -43,7 +42,7 @@ def test_what_is_compiled_with_a_mistake_says_so():
     said = {}
     for number in ("", "17"):
         environment = {**os.environ, "FRIT_PLANT": number, "PYTHONPATH": os.pathsep.join([str(silent_classes.ROOT / "python"), str(silent_classes.ROOT)])}
-        done = subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+        done = fresh.run(["-c", program], env=environment, check=True)
         said[number] = (*json.loads(done.stdout), "FRIT_PLANT=17" in done.stderr)
     assert said[""][0] is None and not said[""][2]
     assert said["17"] == (17, said[""][1] + ", planted 17", True)

@@ -1,9 +1,8 @@
 """Folders with a repro.py: which failures leave one, that it reproduces the failure, and what it must not contain."""
 
 import os
-import subprocess
-import sys
 
+import fresh
 import planted
 import pytest
 import torch
@@ -19,7 +18,7 @@ SUPPORT = os.path.dirname(os.path.abspath(planted.__file__))
 
 def run(script, *before):
     """Runs a script in a separate process, and returns (exit status, output)."""
-    done = subprocess.run([sys.executable, *before, script], capture_output=True, text=True, cwd=SUPPORT)
+    done = fresh.run([*before, script], cwd=SUPPORT)
     return done.returncode, done.stdout + done.stderr
 
 
