@@ -77,7 +77,7 @@ public:
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
   Status callAten(uint32_t number, RunState &state) override;
   void parallelFor(int64_t, int64_t, RangeBody, void *) override {}
-  int currentDevice() override { return deviceIndex; }
+  int currentDevice() override { return inner.currentDevice(); }
   void *currentStream() override { return stream; }
   void note(const std::string &text) override { inner.note(text); }
 
