@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import json
+import math
 import os
 import re
 import subprocess
@@ -145,10 +146,12 @@ def split(word):
     return (None, None) if word is None else (word & 0xFFFFFFFF, (word >> 32) & 0xFFFFFFFF)
 
 
-def kernels_of(program, native=None):
-    """Returns the launches of a program in order."""
+def launches_of(program, native=None):
+    """Returns the launches of a program in order, and (bytes, launches) of what operators of torch do besides: of a product, which is left out, what it
+    adds counts, as on Inductor's side."""
     from frit.inspect.reader import read
     from frit.inspect.sizes import values_of
+    from frit.inspect.traffic import width
     from frit.native import compiler
 
     graph, offsets = captured(program)
@@ -157,10 +160,13 @@ def kernels_of(program, native=None):
     artifact = read(result.artifact)
     plan = artifact["plans"][0]
     values = values_of(plan)
-    addresses, wanted = Addresses(plan, values, offsets), []
+    addresses, wanted, operators = Addresses(plan, values, offsets), [], []
     for step in plan["steps"]:
         action = step["action"]
         addresses.step(action)
+        if action["kind"] == "Aten" and action["name"] == "aten::addmm_":
+            summand = plan["tensors"][action["arguments"][0]["reg"]]
+            operators.append((math.prod(values[size] for size in summand["sizes"]) * width(summand["dtype"]), 0))
         if action["kind"] != "Launch":
             continue
         number, variant = variant_of(action, values, addresses)
@@ -176,7 +182,7 @@ def kernels_of(program, native=None):
             if all(each > 0 for each in grid):
                 wanted.append((launched, Launch(ARCHITECTURE, launched["block_x"], grid, parameters, launched["cluster_x"], samples)))
     codes, registers = assembled(ptx.texts_of(result.artifact), {launched["entry"] for launched, _ in wanted})
-    return [Kernel(one["entry"], codes[one["entry"]], launch, registers[one["entry"]], one["shared_bytes"]) for one, launch in wanted]
+    return [Kernel(one["entry"], codes[one["entry"]], launch, registers[one["entry"]], one["shared_bytes"]) for one, launch in wanted], operators
 
 
 def assembled(texts, entries):

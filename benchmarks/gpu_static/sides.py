@@ -55,7 +55,8 @@ def passes(trace):
 
 
 def of_frit(program, least):
-    return row([(kernel, of_launch(kernel)) for kernel in ours.kernels_of(program)], least)
+    kernels, operators = ours.launches_of(program)
+    return row([(kernel, of_launch(kernel)) for kernel in kernels], least, operators)
 
 
 def of_inductor(folder, least):

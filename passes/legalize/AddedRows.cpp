@@ -1,5 +1,5 @@
-// Rows added at positions that data decide, on GPUs: index_add, index_put that accumulates, and the
-// gradient of an embedding. ATen adds by atomic operations, in an order that changes from call to
+// Rows added at positions that data decide, on GPUs: index_add, index_put that accumulates,
+// scatter_add of whole rows, and the gradient of an embedding. ATen adds by atomic operations, in an order that changes from call to
 // call, and waits where many rows meet.
 //
 // Here torch sorts the positions (a stable sort), and the rows that belong to one row of the result
@@ -139,8 +139,8 @@ static Tensor indexAdd(AtenCall &call, TensorBuilder &b) {
     return self;
   }
   if (!alpha.isLiteral(1)) {
-    Tensor widened = b.toMath(source);
-    source = b.cast(b.mul(widened, b.scalar(alpha, widened.dtype)), source.dtype);
+    source = b.toMath(source);
+    source = b.mul(source, b.scalar(alpha, source.dtype));
   }
   index = b.checkedIndex(b.cast(index, DType::I64), sizes.front(), IndexError::Gather, 0);
   return addTo(call, b, self, {index, source, sizes.front()});
@@ -202,7 +202,7 @@ static Tensor embeddingBackward(AtenCall &call, TensorBuilder &b) {
     leave(call);
     return gradient;
   }
-  // The forward has checked the index; here one out of range belongs to no segment.
+  // The forward has checked the index.
   if (*padding >= 0) {
     // Behind the last row.
     Tensor isPadding = b.compare(Compare::EQ, added.index, b.constantInt(DType::I64, *padding));
@@ -212,7 +212,53 @@ static Tensor embeddingBackward(AtenCall &call, TensorBuilder &b) {
   return b.add(sum, b.constant(sum.dtype, 0));
 }
 
+/// The index of each row, if an index of elements repeats one number along each row.
+static Tensor getRowIndex(TensorBuilder &b, Tensor index) {
+  auto repeat = index.value.getDefiningOp<ReindexOp>();
+  if (!repeat || repeat.getMap().hasBounds()) {
+    return {};
+  }
+  Sizes results;
+  for (SizeAttr expr : repeat.getMap().getResults()) {
+    results.push_back(expr);
+    if (results.back().anySymbol([](SizeSymbolAttr symbol) {
+          return symbol.isDim() && !symbol.isDim(0);
+        })) {
+      return {};
+    }
+  }
+  return b.reindex({repeat.getOperand(), index.dtype}, results, {index.sizes().front()});
+}
+
+// scatter_add(self, dim, index, src), and scatter_reduce with reduce="sum" and include_self
+static Tensor scatterAdd(AtenCall &call, TensorBuilder &b) {
+  Tensor self = call.tensor("self");
+  bool isReduce = call.getNumArguments() > 4;
+  if (!call.isForGpu() || b.isExact() ||
+      (isReduce && (call.string(4) != "sum" || !call.boolean(5)))) {
+    leave(call);
+    return self;
+  }
+  Tensor index = call.tensor("index"), source = call.tensor("src");
+  Sizes sizes = self.sizes(), others = source.sizes();
+  if (call.refused() || self.rank() < 2 || index.rank() != self.rank() ||
+      source.rank() != self.rank() || call.dim("dim", self.rank()) != 0 ||
+      source.dtype != self.dtype || !isOfNumbers(self.dtype) || index.sizes() != others ||
+      ArrayRef(sizes).drop_front() != ArrayRef(others).drop_front()) {
+    leave(call);
+    return self;
+  }
+  Tensor rows = getRowIndex(b, index);
+  if (!rows.value) {
+    leave(call);
+    return self;
+  }
+  rows = b.checkedIndex(b.cast(rows, DType::I64), sizes.front(), IndexError::Gather, 0);
+  return addTo(call, b, self, {rows, source, sizes.front()});
+}
+
 void mlir::frit::addAddedRowsRules(RuleTable &table) {
+  table.addSingle({"aten.scatter_add.default", "aten.scatter_reduce.two"}, scatterAdd);
   table.addSingle({"aten.index_add.default"}, indexAdd);
   table.addSingle({"aten.index_put.default", "aten._unsafe_index_put.default"}, indexPut);
   table.addSingle({"aten.embedding_dense_backward.default"}, embeddingBackward);

@@ -53,8 +53,8 @@ REGISTRY = {
             "deterministic",
             bool,
             False,
-            "on GPUs, sort the rows that index_add, index_put and gradients of embeddings add, however few they are, so that every call gives the same "
-            "bits; by default where sorting is faster",
+            "on GPUs, sort the rows that index_add, index_put, scatter_add and gradients of embeddings add, however few they are, so that every call "
+            "gives the same bits; by default where sorting is faster",
         ),
         Option("relay", bool, True, "run convolutions and pooling channels-last; off: keep the program's order of dims, for bisecting"),
         Option("products", bool, True, "run matrix products and attention on the CPU in frit's own kernels where they are faster; off: all are ATen calls"),

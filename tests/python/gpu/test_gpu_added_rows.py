@@ -105,6 +105,46 @@ def test_index_put_that_accumulates():
     assert agrees(actual, self, index.view(-1) + 30, values.expand(3, -1, -1, -1).reshape(1200, 4, 8)) and was_sorted()
 
 
+@pytest.mark.parametrize("name", ["scatter_add", "scatter_reduce"])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_scatters_of_whole_rows(name, dynamic):
+    def function(x, i, y):
+        index = i[:, None].expand_as(y)
+        return x.scatter_add(0, index, y) if name == "scatter_add" else x.scatter_reduce(0, index, y, "sum")
+
+    call = compiled(function, dynamic)
+    for count in (1100, 3000) if dynamic else (1100,):
+        self, index, values = data(30, 33), positions("random", count, 30), data(count, 33)
+        assert agrees(call(self, index, values), self, index, values) and was_sorted()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, i, y: x.scatter_add(0, i[:, None] + torch.arange(32) % 2, y),  # another row for each column
+        lambda x, i, y: x.scatter_add(1, (i[:32] % 32)[:, None].expand(-1, 32), y[:32]),  # along another dim
+        lambda x, i, y: x.scatter_reduce(0, i[:, None].expand_as(y), y, "sum", include_self=False),
+        lambda x, i, y: x.scatter_reduce(0, i[:, None].expand_as(y), y, "amax"),
+        lambda x, i, y: x.scatter_add(0, i[:, None].expand(-1, 16), y),  # a part of each row
+    ],
+)
+def test_other_scatters_stay_torchs(function):
+    self, index, values = data(32, 32), positions("random", 1100, 30), data(1100, 32)
+    torch.testing.assert_close(compiled(function)(self, index, values), function(self, index, values), rtol=1e-4, atol=1e-4)
+    assert not counters["frit"]["aten:aten.sort.stable"]
+
+
+def test_results_do_not_take_the_memory_of_the_rows():
+    """As many rows are added as there are, and nothing else reads them afterwards."""
+    self, index, values = data(1100, 40), positions("random", 1100, 1100), data(1100, 40)
+
+    def function(x, i, y):
+        return x.cumsum(0).index_add(0, i, y.softmax(-1)).softmax(-1)
+
+    exact = function(self.double(), index, values.double())
+    assert (compiled(function)(self, index, values) - exact).abs().max() < 1e-4 and was_sorted()
+
+
 def test_in_place_and_through_a_view():
     self, index, values = data(50, 32), positions("random", 1100, 20), data(1100, 32)
     expected, mine = self.clone(), self.clone()
