@@ -110,7 +110,6 @@ Status CudaBackend::waitFor(DriverStream stream, const std::string &what) const 
 Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &arguments,
                                TensorHost &host) {
   FRIT_RETURN_IF_ERROR(driver->usable());
-  const DriverTable &call = driver->call();
   Result<DriverContext> current = driver->currentContext(host.currentDevice());
   if (!current.isOk()) {
     return current.status();
