@@ -21,6 +21,9 @@ import socket  # noqa: E402
 import struct  # noqa: E402
 import types  # noqa: E402
 
+# A process that is started in the background ignores interrupts, and so do the processes that it starts.
+INTERRUPTS = signal.getsignal(signal.SIGINT)
+
 # Nothing of frit: it reads its variables when it is imported. What a first compilation imports of torch, and numpy.
 MODULES = (
     "torch",
@@ -125,7 +128,7 @@ def serve(connection):
 
 def prepare(request):
     """Makes the child what `python` with these words would be, and returns its code and its `__main__`."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGINT, INTERRUPTS)
     os.environ.clear()
     os.environ.update(request["env"])
     was = os.getcwd()

@@ -504,9 +504,9 @@ TEST(GpuKernel, unboundedSizesHaveAVariantOf32BitIndices) {
     }
     EXPECT_TRUE(!isStatic || !isForSizes) << kernel.name;
   }
-  // The assumptions here do not cover strides of three, an iota with steps of two, and a divisor
-  // that is not a size.
-  EXPECT_EQ(without, (std::vector<std::string>{"strides", "mixed", "enlarged"}));
+  // The assumptions here do not cover strides of three, iotas with steps of two and three, and a
+  // divisor that is not a size.
+  EXPECT_EQ(without, (std::vector<std::string>{"strides", "mixed", "enlarged", "segments"}));
   for (const mlir::frit::KernelDesc &kernel : Kernels::get().image.kernels) {
     EXPECT_FALSE(llvm::any_of(kernel.variants, isForSomeSizes)) << kernel.name;
   }
