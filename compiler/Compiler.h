@@ -43,8 +43,8 @@ struct CompileOptions {
   /// "default", "eager", or "batch-invariant": as "eager", and the bits of a row do not depend on
   /// the number of rows.
   std::string numerics = "default";
-  /// On GPUs, sort the rows that index_add, index_put, scatter_add and gradients of embeddings add, however few
-  /// they are, so that every call gives the same bits. Otherwise where sorting pays.
+  /// On GPUs, sort the rows that index_add, index_put, scatter_add and gradients of embeddings add,
+  /// however few they are, so that every call gives the same bits. Otherwise where sorting pays.
   bool deterministic = false;
   /// What happens to operators without a kernel: "aten" (a call) or "error".
   std::string fallback = "aten";

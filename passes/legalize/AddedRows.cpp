@@ -1,6 +1,6 @@
 // Rows added at positions that data decide, on GPUs: index_add, index_put that accumulates,
-// scatter_add of whole rows, and the gradient of an embedding. ATen adds by atomic operations, in an order that changes from call to
-// call, and waits where many rows meet.
+// scatter_add of whole rows, and the gradient of an embedding. ATen adds by atomic operations, in
+// an order that changes from call to call, and waits where many rows meet.
 //
 // Here torch sorts the positions (a stable sort), and the rows that belong to one row of the result
 // become neighbours: a segment of the sorted order. `frit.segment_sum` adds them up in the order of
@@ -221,9 +221,8 @@ static Tensor getRowIndex(TensorBuilder &b, Tensor index) {
   Sizes results;
   for (SizeAttr expr : repeat.getMap().getResults()) {
     results.push_back(expr);
-    if (results.back().anySymbol([](SizeSymbolAttr symbol) {
-          return symbol.isDim() && !symbol.isDim(0);
-        })) {
+    if (results.back().anySymbol(
+            [](SizeSymbolAttr symbol) { return symbol.isDim() && !symbol.isDim(0); })) {
       return {};
     }
   }
