@@ -108,7 +108,7 @@ void buildSchedulePipeline(mlir::OpPassManager &passes, TargetKind kind,
     passes.addPass(
         createScheduleCpuKernelsPass({.level = options.cpuLevel, .choices = options.schedules}));
   } else {
-    passes.addPass(createScheduleGpuKernelsPass());
+    passes.addPass(createScheduleGpuKernelsPass({.arch = options.arch}));
   }
 }
 

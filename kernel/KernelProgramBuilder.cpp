@@ -175,12 +175,9 @@ std::optional<unsigned> KernelProgramBuilder::need(Value value, ArrayRef<SizeExp
   return std::nullopt;
 }
 
-FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &request) {
-  auto Result = [](std::optional<unsigned> node) {
-    return FailureOr<std::optional<unsigned>>(node);
-  };
+MadeNode KernelProgramBuilder::make(const Request &request) {
   if (auto argument = dyn_cast<BlockArgument>(request.value)) {
-    return Result(makeLoad(request, argument));
+    return made(makeLoad(request, argument));
   }
   Operation *op = request.value.getDefiningOp();
   Location loc = op->getLoc();
@@ -193,23 +190,23 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
       }
       value = cast<TypedAttr>(elements.getSplatValue<Attribute>());
     }
-    return Result(addConstant(loc, value));
+    return made(addConstant(loc, value));
   }
   if (auto reindex = dyn_cast<ReindexOp>(op)) {
-    return Result(makeReindex(request, reindex));
+    return made(makeReindex(request, reindex));
   }
   if (auto reshape = dyn_cast<ReshapeOp>(op)) {
-    return Result(
+    return made(
         need(reshape.getOperand(),
              reexpress(unpack(request.index), getSizes(cast<RankedTensorType>(reshape.getType())),
                        getSizes(cast<RankedTensorType>(reshape.getOperand().getType()))),
              request.guards));
   }
   if (auto concat = dyn_cast<ConcatOp>(op)) {
-    return Result(makeConcat(request, concat));
+    return made(makeConcat(request, concat));
   }
   if (auto gather = dyn_cast<GatherOp>(op)) {
-    return Result(makeGather(request, gather));
+    return made(makeGather(request, gather));
   }
   if (auto reduce = dyn_cast<ReduceOp>(op)) {
     return makeReduce(request, reduce);
@@ -228,18 +225,18 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::make(const Request &req
     SizeExpr expr = iota ? SizeExpr(iota.getExpr()) : SizeExpr(cast<SizeOp>(op).getSize());
     node.expr = program.facts.simplify(expr.substituteDims(unpack(request.index)));
     addIndexOperands(node);
-    return Result(add(std::move(node)));
+    return made(add(std::move(node)));
   }
   if (auto random = dyn_cast<RandomOp>(op)) {
-    return Result(makeRandom(request, random));
+    return made(makeRandom(request, random));
   }
   if (auto elements = dyn_cast<tensor::FromElementsOp>(op)) {
     if (elements.getElements().size() == 1) {
-      return Result(need(elements.getElements()[0], {}, request.guards));
+      return made(need(elements.getElements()[0], {}, request.guards));
     }
   }
   if (isElementwise(op) && op->getNumResults() == 1) {
-    return Result(makeApply(request, op));
+    return made(makeApply(request, op));
   }
   op->emitError("no element form of '") << op->getName() << "' inside a kernel";
   return failure();

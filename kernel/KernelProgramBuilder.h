@@ -12,6 +12,9 @@
 namespace mlir::frit {
 
 using Exprs = SmallVector<SizeExpr>;
+/// The node that a request made; none while operands are missing, failure after an error.
+using MadeNode = FailureOr<std::optional<unsigned>>;
+inline MadeNode made(std::optional<unsigned> node) { return node; }
 
 class KernelProgramBuilder {
 public:
@@ -41,7 +44,7 @@ private:
   SizeExpr linearise(ArrayRef<SizeExpr> index, ArrayRef<SizeExpr> sizes);
 
   FailureOr<unsigned> pull(Request root);
-  FailureOr<std::optional<unsigned>> make(const Request &request);
+  MadeNode make(const Request &request);
   std::optional<unsigned> need(Value value, ArrayRef<SizeExpr> index, ArrayAttr guards);
   unsigned add(Node node) {
     program.nodes.push_back(std::move(node));
@@ -68,11 +71,11 @@ private:
   std::optional<unsigned> makeConcat(const Request &request, ConcatOp op);
   std::optional<unsigned> makeGather(const Request &request, GatherOp op);
   unsigned makeChecked(Location loc, unsigned source, ArrayRef<unsigned> checks);
-  FailureOr<std::optional<unsigned>> makeReduce(const Request &request, ReduceOp op);
-  FailureOr<std::optional<unsigned>> makeScan(const Request &request, ScanOp op);
+  MadeNode makeReduce(const Request &request, ReduceOp op);
+  MadeNode makeScan(const Request &request, ScanOp op);
   /// The index of the scan's operand and result at a point of the domain.
   Exprs scanIndex(ScanOp op);
-  FailureOr<std::optional<unsigned>> makeSegmentSum(const Request &request, SegmentSumOp op);
+  MadeNode makeSegmentSum(const Request &request, SegmentSumOp op);
   std::optional<unsigned> makeApply(const Request &request, Operation *op);
 
   KernelProgram program;

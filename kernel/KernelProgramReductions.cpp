@@ -4,18 +4,14 @@
 using namespace mlir;
 using namespace mlir::frit;
 
-FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Request &request,
-                                                                    ReduceOp op) {
-  auto Result = [](std::optional<unsigned> node) {
-    return FailureOr<std::optional<unsigned>>(node);
-  };
+MadeNode KernelProgramBuilder::makeReduce(const Request &request, ReduceOp op) {
   Exprs at = unpack(request.index);
   Type element = cast<RankedTensorType>(op.getType()).getElementType();
   if (tracing) {
     if (!reached) {
       reached.emplace(op, at);
     }
-    return Result(addConstant(op.getLoc(), Builder(context).getZeroAttr(element)));
+    return made(addConstant(op.getLoc(), Builder(context).getZeroAttr(element)));
   }
   auto kept = getSizes(cast<RankedTensorType>(op.getType()));
   auto full = getSizes(cast<RankedTensorType>(op.getOperand().getType()));
@@ -31,7 +27,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
     return failure();
   }
   if (auto it = reduceNodes.find(op); it != reduceNodes.end()) {
-    return Result(it->second);
+    return made(it->second);
   }
   Exprs reduced;
   for (int64_t dim : op.getDims()) {
@@ -52,7 +48,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
   }
   auto operand = need(op.getOperand(), index, ArrayAttr::get(context, {}));
   if (!operand) {
-    return Result(std::nullopt);
+    return made(std::nullopt);
   }
   Node node(op.getLoc());
   node.kind = NodeKind::Reduce;
@@ -60,7 +56,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeReduce(const Reques
   node.type = element;
   node.op = op;
   node.operands = {*operand};
-  return Result(reduceNodes[op] = add(std::move(node)));
+  return made(reduceNodes[op] = add(std::move(node)));
 }
 
 Exprs KernelProgramBuilder::scanIndex(ScanOp op) {
@@ -73,11 +69,7 @@ Exprs KernelProgramBuilder::scanIndex(ScanOp op) {
   return index;
 }
 
-FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeScan(const Request &request,
-                                                                  ScanOp op) {
-  auto Result = [](std::optional<unsigned> node) {
-    return FailureOr<std::optional<unsigned>>(node);
-  };
+MadeNode KernelProgramBuilder::makeScan(const Request &request, ScanOp op) {
   auto full = getSizes(cast<RankedTensorType>(op.getType()));
   Exprs at = unpack(request.index), index = scanIndex(op);
   if (at != index && linearise(at, full) != linearise(index, full)) {
@@ -86,30 +78,26 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeScan(const Request 
     return failure();
   }
   if (auto it = reduceNodes.find(op); it != reduceNodes.end()) {
-    return Result(it->second);
+    return made(it->second);
   }
   auto operand = need(op.getOperand(), index, ArrayAttr::get(context, {}));
   if (!operand) {
-    return Result(std::nullopt);
+    return made(std::nullopt);
   }
   Node node(op.getLoc());
   node.kind = NodeKind::Scan;
   node.type = getElementTypeOrSelf(op.getType());
   node.op = op;
   node.operands = {*operand};
-  return Result(reduceNodes[op] = add(std::move(node)));
+  return made(reduceNodes[op] = add(std::move(node)));
 }
 
-FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeSegmentSum(const Request &request,
-                                                                        SegmentSumOp op) {
-  auto Result = [](std::optional<unsigned> node) {
-    return FailureOr<std::optional<unsigned>>(node);
-  };
+MadeNode KernelProgramBuilder::makeSegmentSum(const Request &request, SegmentSumOp op) {
   Exprs index = unpack(request.index);
   auto begin = need(op.getBegin(), index, request.guards);
   auto end = need(op.getEnd(), index, request.guards);
   if (missing) {
-    return Result(std::nullopt);
+    return made(std::nullopt);
   }
   // The position and the row are found again after what is read there has been requested.
   auto named = [&](unsigned part, const Node &node) {
@@ -138,7 +126,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeSegmentSum(const Re
   if (order) {
     auto chosen = need(order, {row}, request.guards);
     if (!chosen) {
-      return Result(std::nullopt);
+      return made(std::nullopt);
     }
     Node check(op.getLoc());
     check.kind = NodeKind::Check;
@@ -152,7 +140,7 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeSegmentSum(const Re
   index.front() = row;
   auto body = need(op.getSource(), index, request.guards);
   if (!body) {
-    return Result(std::nullopt);
+    return made(std::nullopt);
   }
   Node node(op.getLoc());
   node.kind = NodeKind::SegmentSum;
@@ -161,5 +149,5 @@ FailureOr<std::optional<unsigned>> KernelProgramBuilder::makeSegmentSum(const Re
   node.operands = {*begin, *end};
   node.bounds = unpackGuards(request.guards);
   node.body = SegmentBody{position, *body};
-  return Result(add(std::move(node)));
+  return made(add(std::move(node)));
 }

@@ -54,6 +54,9 @@ def ScheduleGpuKernelsPass : Pass<"frit-schedule-gpu-kernels", "::mlir::ModuleOp
                     symbols = []} {...}
     ```
   }];
+  let options = [
+    Option<"arch", "arch", "unsigned", "80", "the oldest GPU architecture that is compiled for: 80, 90 or 100">
+  ];
   let statistics = [
     Statistic<"scheduled", "scheduled", "kernels that got a schedule">
   ];

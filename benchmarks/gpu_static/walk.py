@@ -381,12 +381,23 @@ class Machine:
         return [(where, group) for where, group in ((to, taken), (at + 1, rest)) if group.any()]
 
 
+    def comes_back(self, start, to):
+        """Whether what begins at `start` does nothing but go to `to`, or round again before it."""
+        for at in range(start, min(start + sass.RARE // 2, len(self.decoded))):
+            one = self.decoded[at]
+            if one.base == "BRA" and one.guard is None:
+                return at > to and self.listed.labels[one.target.group(1)] == to
+            if one.base in READS + WRITES + BOTH + ("EXIT", "RET", "CALL", "BAR"):
+                return False
+        return False
+
     def guess(self, at, to, mask):
         """Returns where the threads go if a branch depends on data."""
         self.trace.guesses += 1
         ahead = self.listed.ahead()
         (moved, length), (moved_there, length_there) = ahead[at + 1], ahead[to]
-        if to <= at:
+        # A loop has ended, or a wait has: the code that waits again often lies behind the kernel's end.
+        if to <= at or self.comes_back(to, at + 1):
             return [(at + 1, mask)]
         if moved != moved_there or abs(length - length_there) >= sass.RARE // 2:
             return [(to if ahead[to] > ahead[at + 1] else at + 1, mask)]

@@ -9,7 +9,6 @@
 // segment takes those sums between the rows at its ends.
 #include "passes/LoopNests.h"
 #include "passes/legalize/LibraryCalls.h"
-#include "passes/legalize/Reasons.h"
 
 #include <limits>
 
@@ -93,11 +92,10 @@ static Tensor sumRows(TensorBuilder &b, AddedRows rows) {
 }
 
 /// Whether sorting pays, by what is known and otherwise by the sizes that were traced.
-static bool areMany(AtenCall &call, const AddedRows &rows) {
+static bool areMany(AtenCall &call, SizeEstimate &estimate, const AddedRows &rows) {
   if (call.isDeterministic()) {
     return true;
   }
-  SizeEstimate estimate(call.getOp()->getParentOfType<GraphOp>());
   double elements = estimate.ofElements(rows.values.value.getType()),
          added = estimate.of(rows.values.sizes().front());
   return elements >= kFewestElements && elements >= kShortestRow * added;
@@ -105,15 +103,12 @@ static bool areMany(AtenCall &call, const AddedRows &rows) {
 
 static bool isOfNumbers(DType dtype) { return isFloating(dtype) || isInteger(dtype); }
 
-/// The operator stays as it is, for the reason that it would have without a rule.
-static std::nullopt_t leave(AtenCall &call) { return call.refuse(reasonWithoutRule(call.getOp())); }
-
 /// `self` with rows added.
 static Tensor addTo(AtenCall &call, TensorBuilder &b, Tensor self, AddedRows rows) {
   // Where few rows are added, a write in place touches no others.
   SizeEstimate estimate(call.getOp()->getParentOfType<GraphOp>());
   bool isPart = 4 * estimate.of(rows.values.sizes().front()) < estimate.of(rows.count);
-  if (!areMany(call, rows) || (isPart && !call.isDeterministic())) {
+  if (!areMany(call, estimate, rows) || (isPart && !call.isDeterministic())) {
     leave(call);
     return self;
   }
@@ -170,13 +165,9 @@ static Tensor indexPut(AtenCall &call, TensorBuilder &b) {
     return self;
   }
   values = b.reshape(b.broadcast(values, added), rows);
-  // Negative indices count from the end: read from 0, 1, 2, .. as indexing by tensors does.
+  // Negative indices count from the end, as in indexing by tensors.
   Tensor index = b.reshape(b.cast(indices[0], DType::I64), {rows.front()});
-  Tensor counting = b.iota(b.dim(0), {sizes.front()});
-  SmallVector<SizeAttr> results = {SizeExpr::value(b.getContext(), 0)};
-  auto map = MapAttr::get(b.getContext(), 1, 1, results, {}, {}, {});
-  index.value = GatherOp::create(b.getBuilder(), b.getLoc(), index.type(), counting.value,
-                                 ValueRange{index.value}, map, IndexCheck::Wrap);
+  index = b.checkedIndex(index, sizes.front());
   return addTo(call, b, self, {index, values, sizes.front()});
 }
 
@@ -198,7 +189,8 @@ static Tensor embeddingBackward(AtenCall &call, TensorBuilder &b) {
   SizeExpr rows = product(b.getContext(), index.sizes());
   AddedRows added{b.reshape(b.cast(index, DType::I64), {rows}),
                   b.reshape(gradient, {rows, gradient.sizes().back()}), count};
-  if (!areMany(call, added)) {
+  SizeEstimate estimate(call.getOp()->getParentOfType<GraphOp>());
+  if (!areMany(call, estimate, added)) {
     leave(call);
     return gradient;
   }

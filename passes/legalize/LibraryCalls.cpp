@@ -114,8 +114,7 @@ static Tensor asMatrix(TensorBuilder &b, Tensor x) {
   return b.reshape(x, {product(b.getContext(), ArrayRef(sizes).drop_back()), sizes.back()});
 }
 
-/// The operator stays as it is, for the reason that it would have without a rule.
-static void leave(AtenCall &call) { call.refuse(reasonWithoutRule(call.getOp())); }
+void mlir::frit::leave(AtenCall &call) { call.refuse(reasonWithoutRule(call.getOp())); }
 
 static bool areOfOneType(AtenCall &call, ArrayRef<Tensor> tensors) {
   DType dtype = tensors.front().dtype;

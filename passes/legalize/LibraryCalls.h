@@ -5,6 +5,9 @@
 /// Calls of operators of torch that a rule makes itself.
 namespace mlir::frit {
 
+/// Leaves the operator of a call as it is, for the reason that it would have without a rule.
+void leave(AtenCall &call);
+
 /// One result of a library's operator.
 struct Made {
   SmallVector<SizeExpr> sizes;

@@ -94,14 +94,17 @@ Tensor TensorBuilder::iota(SizeExpr expr, Sizes sizes) {
   return {IotaOp::create(builder, loc, typeOf(sizes, DType::I64), expr), DType::I64};
 }
 
-Tensor TensorBuilder::checkedIndex(Tensor index, SizeExpr extent, IndexError raises,
+Tensor TensorBuilder::checkedIndex(Tensor index, SizeExpr extent, std::optional<IndexError> raises,
                                    std::optional<int64_t> at) {
   Tensor counting = iota(dim(0), {extent});
   SmallVector<SizeAttr> results = {SizeExpr::value(getContext(), 0)};
   auto map = MapAttr::get(getContext(), index.rank(), 1, results, {}, {}, {});
-  auto gather = GatherOp::create(builder, loc, index.value.getType(), counting.value,
-                                 ValueRange{index.value}, map, IndexCheck::NonNegative);
-  gather.setRaises(raises);
+  auto gather =
+      GatherOp::create(builder, loc, index.value.getType(), counting.value, ValueRange{index.value},
+                       map, raises ? IndexCheck::NonNegative : IndexCheck::Wrap);
+  if (raises) {
+    gather.setRaises(*raises);
+  }
   if (at) {
     gather.setDimension(*at);
   }

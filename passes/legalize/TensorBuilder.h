@@ -67,8 +67,10 @@ public:
   /// `expr` over the indices d0.., as i64.
   Tensor iota(SizeExpr expr, Sizes sizes);
   /// An i64 index, checked by a gather from 0, 1, 2, ..: an index outside of [0, extent) raises the
-  /// error of operator `raises`, for dimension `dim` if it is given.
-  Tensor checkedIndex(Tensor index, SizeExpr extent, IndexError raises,
+  /// error of operator `raises`, for dimension `dim` if it is given. Without `raises` it is that of
+  /// indexing by tensors: negative indices count from the end.
+  Tensor checkedIndex(Tensor index, SizeExpr extent,
+                      std::optional<IndexError> raises = std::nullopt,
                       std::optional<int64_t> dim = std::nullopt);
   TypedAttr elementAttr(DType dtype, const Scalar &literal);
 

@@ -34,8 +34,9 @@ unsigned countWaiting(const KernelProgram &program) {
     for (unsigned id : program.reach(roots)) {
       if (computed[id] > phases) {
         computed[id] = phase;
+        // What a reduction takes was used in its own phase.
         for (unsigned operand : program[id].operands) {
-          used[operand] = phase;
+          used[operand] = program[id].isSupplied() ? used[operand] : phase;
         }
       }
     }
@@ -107,8 +108,8 @@ std::optional<unsigned> findTransposedDim(const KernelProgram &program) {
 
 class Chooser {
 public:
-  explicit Chooser(const KernelProgram &program)
-      : program(program), context(program.getContext()), lane(program.getLaneDim()) {
+  Chooser(const KernelProgram &program, unsigned arch)
+      : program(program), arch(arch), context(program.getContext()), lane(program.getLaneDim()) {
     if (ScheduleAttr schedule = KernelOp(program.getKernel()).getScheduleAttr()) {
       kind = schedule.getKind();
       if (GpuNumbersAttr asked = schedule.getNumbers()) {
@@ -302,6 +303,16 @@ private:
     });
     row.isWide =
         llvm::any_of(loads, [&](unsigned id) { return getElementBytes(program[id].type) > 4; });
+    // ptxas needs a few more on other devices, and while a function of the row (the logarithm of
+    // its sum) is computed.
+    row.ownRegisters = arch == 90 ? 16 : 32;
+    row.ownRegisters +=
+        llvm::any_of(program.getNodes(),
+                     [&](const Node &node) {
+                       return isMathFunction(node) && !(node.dims & program.reducedMask());
+                     })
+            ? 16
+            : 0;
     row.rowThreads = numbers.getRowThreads();
     row.threads = numbers.getThreads() ? numbers.getThreads() : kThreads;
     row.vector = numbers.getVector() ? numbers.getVector() : width;
@@ -405,6 +416,7 @@ private:
   }
 
   const KernelProgram &program;
+  unsigned arch;
   MLIRContext *context;
   std::optional<unsigned> lane;
   std::optional<ScheduleKind> kind;
@@ -412,6 +424,6 @@ private:
 };
 } // namespace
 
-FailureOr<Attribute> mlir::frit::chooseGpuSchedule(const KernelProgram &program) {
-  return Chooser(program).choose();
+FailureOr<Attribute> mlir::frit::chooseGpuSchedule(const KernelProgram &program, unsigned arch) {
+  return Chooser(program, arch).choose();
 }

@@ -81,6 +81,8 @@ struct RowNumbers {
   bool isWide = false, hasPositions = false;
   /// Of an element, over the operands that reductions read.
   unsigned bytes = 4;
+  /// Registers of a thread beside the values that wait.
+  int64_t ownRegisters = 32;
   /// From the region. `rowThreads`: threads of a row of any known length, 0: chosen here.
   /// `vector`: elements of its chunk; four chunks a thread are the expected length.
   int64_t rowThreads = 0, threads = 256, cluster = 1, vector = 1;
@@ -101,7 +103,7 @@ struct RowShape {
   unsigned usual = 0;
   /// Rows that the threads of a row load before they use the first.
   uint32_t rows = 1;
-  /// Small blocks of a cluster that fit into the registers of a processor.
+  /// Blocks that the registers of a processor hold; 1 if they cannot be counted.
   uint32_t resident = 1;
 };
 

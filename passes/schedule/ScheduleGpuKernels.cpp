@@ -36,7 +36,7 @@ private:
     if (failed(program)) {
       return failure();
     }
-    FailureOr<Attribute> schedule = chooseGpuSchedule(*program);
+    FailureOr<Attribute> schedule = chooseGpuSchedule(*program, arch);
     if (failed(schedule)) {
       return failure();
     }

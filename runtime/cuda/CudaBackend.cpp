@@ -110,7 +110,7 @@ Status CudaBackend::waitFor(DriverStream stream, const std::string &what) const 
 Status CudaBackend::launchInto(LaunchSink *sink, const KernelArguments &arguments,
                                TensorHost &host) {
   FRIT_RETURN_IF_ERROR(driver->usable());
-  Result<DriverContext> current = driver->currentContext(host.currentDevice());
+  Result<DriverContext> current = driver->currentContext(host);
   if (!current.isOk()) {
     return current.status();
   }

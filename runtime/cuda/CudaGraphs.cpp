@@ -35,7 +35,7 @@ bool CudaGraphs::describe(std::span<const InputValue> inputs, GraphCall &call, s
     return false;
   }
   call.stream = plan.host.currentStream();
-  Result<DriverContext> context = plan.driver->currentContext(plan.host.currentDevice());
+  Result<DriverContext> context = plan.driver->currentContext(plan.host);
   if (!context.isOk()) {
     return false;
   }

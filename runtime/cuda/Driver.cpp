@@ -1,5 +1,7 @@
 #include "runtime/cuda/Driver.h"
 
+#include "runtime/plan/Host.h"
+
 #include <cstdlib>
 #include <dlfcn.h>
 
@@ -105,11 +107,13 @@ std::string Driver::describe(DriverCode code) const {
          (text ? std::string(": ") + text : "");
 }
 
-Result<DriverContext> Driver::currentContext(int device) const {
+Result<DriverContext> Driver::currentContext(TensorHost &host) const {
   DriverContext context = nullptr;
   DriverCode code = table.cuCtxGetCurrent(&context);
+  int device = -1;
   if (code == 0 && !context) {
     int number = 0;
+    device = host.currentDevice();
     code = table.cuDeviceGet(&number, device);
     code = code ? code : table.cuDevicePrimaryCtxRetain(&context, number);
     if (code == 0) {
@@ -120,7 +124,7 @@ Result<DriverContext> Driver::currentContext(int device) const {
   }
   if (code != 0) {
     return Status::error(ErrorKind::Runtime,
-                         "GPU " + std::to_string(device) +
+                         (device < 0 ? std::string("the GPU") : "GPU " + std::to_string(device)) +
                              " has no context for this thread: " + describe(code));
   }
   return context;

@@ -39,6 +39,8 @@ struct DriverTable {
 #undef FRIT_DRIVER_SYMBOL
 };
 
+class TensorHost;
+
 class Driver {
 public:
   /// Makes a driver from a filled table, and initialises it if need be.
@@ -56,9 +58,9 @@ public:
   /// context, or the end of the process.
   Status usable() const;
   /// The context of this thread. A thread that has called nothing of the CUDA runtime yet, as one
-  /// of autograd's may be, has none: the primary context of the device, where torch's tensors are,
-  /// becomes current.
-  Result<DriverContext> currentContext(int device) const;
+  /// of autograd's may be, has none: the primary context of the host's device, where torch's
+  /// tensors are, becomes current.
+  Result<DriverContext> currentContext(TensorHost &host) const;
   /// Whether the stream is being captured, by any code.
   bool isCapturing(DriverStream stream) const {
     int status = 0;

@@ -1,4 +1,5 @@
 // RUN: frit-opt %s --frit-schedule-gpu-kernels | FileCheck %s
+// RUN: frit-opt %s --frit-schedule-gpu-kernels=arch=90 | FileCheck %s --check-prefix=HOPPER
 
 // CHECK: frit.kernel @pointwise
 // CHECK-SAME: gpu_schedule = #frit.gpu_pointwise<lane = 0, width = 4, threads = 256, together = 4>
@@ -59,7 +60,7 @@ frit.kernel @odd_transpose(%x: tensor<1023x1025xbf16>, %y: tensor<1025x1023xbf16
 }
 
 // CHECK: frit.kernel @rows
-// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 4, threads = 64, block = 128, kept = 4>
+// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 4, threads = 64, block = 128, kept = 4, resident = 8>
 frit.kernel @rows(%x: tensor<64x1024xf32>) -> tensor<64xf32> attributes {symbols = []} {
   %0 = frit.reduce <sum> %x dims [1] : tensor<64x1024xf32> -> tensor<64xf32>
   frit.yield %0 : tensor<64xf32>
@@ -95,7 +96,7 @@ frit.kernel @cluster(%x: tensor<64x32768xf32>) -> tensor<64x32768xf32>
   frit.yield %r : tensor<64x32768xf32>
 }
 
-// Registers are left for three of its blocks if these are small.
+// Registers are left for three of its blocks.
 // CHECK: frit.kernel @small_blocks
 // CHECK-SAME: threads = 256, block = 256, kept = 8, cluster = 4, resident = 3>
 frit.kernel @small_blocks(%x: tensor<64x32768xf32>) -> tensor<64x32768xf32>
@@ -106,9 +107,22 @@ frit.kernel @small_blocks(%x: tensor<64x32768xf32>) -> tensor<64x32768xf32>
   frit.yield %r : tensor<64x32768xf32>
 }
 
+// Of rows that fill their registers two, and three where the assembler needs fewer registers.
+// CHECK: frit.kernel @full_blocks
+// CHECK-SAME: threads = 256, block = 256, kept = 16, cluster = 4, resident = 2>
+// HOPPER: frit.kernel @full_blocks
+// HOPPER-SAME: threads = 256, block = 256, kept = 16, cluster = 4, resident = 3>
+frit.kernel @full_blocks(%x: tensor<64x65536xf32>) -> tensor<64x65536xf32>
+    attributes {schedule = #frit.schedule<row_reduction, <[64, 65536]>, reduced 1, <threads = 256, vector = 4, cluster = 4>>, symbols = []} {
+  %m = frit.reduce <max> %x dims [1] : tensor<64x65536xf32> -> tensor<64xf32>
+  %b = frit.reindex %m <(d0, d1) -> (d0)> : tensor<64xf32> -> tensor<64x65536xf32>
+  %r = arith.subf %x, %b : tensor<64x65536xf32>
+  frit.yield %r : tensor<64x65536xf32>
+}
+
 // Of many short rows a group of threads takes several.
 // CHECK: frit.kernel @short_rows
-// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 8, threads = 16, block = 128, kept = 1, rows = 4>
+// CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 8, threads = 16, block = 128, kept = 1, rows = 2, resident = 8>
 frit.kernel @short_rows(%x: tensor<1048576x128xbf16>) -> tensor<1048576xf32>
     attributes {symbols = []} {
   %f = arith.extf %x : tensor<1048576x128xbf16> to tensor<1048576x128xf32>

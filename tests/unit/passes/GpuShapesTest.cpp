@@ -152,6 +152,37 @@ TEST(GpuShapes, ThreadsOfARowGrowWithItsLength) {
   EXPECT_EQ(shapeRows(shared).resident, 1u);
 }
 
+TEST(GpuShapes, BlocksAreResidentByTheRegistersOfWhatWaits) {
+  // Rows of 4096 halves, 32 elements a thread.
+  RowNumbers row = known(512);
+  auto residentOf = [](RowNumbers numbers) { return shapeRows(numbers).resident; };
+  EXPECT_EQ(shapeRows(row).kept * row.width, 32u);
+  EXPECT_EQ(residentOf(row), 8u);
+  row.ownRegisters = 48;
+  EXPECT_EQ(residentOf(row), 6u);
+  row.ownRegisters = 32;
+  row.values = 2;
+  EXPECT_EQ(residentOf(row), 5u);
+  row.values = 3;
+  EXPECT_EQ(residentOf(row), 4u);
+  row.values = 4;
+  EXPECT_EQ(residentOf(row), 1u);
+  row.values = 1;
+  RowNumbers wide = row, positions = row, unknownLength = unknown(128);
+  wide.isWide = positions.hasPositions = true;
+  EXPECT_EQ(residentOf(wide), 5u);
+  EXPECT_EQ(residentOf(positions), 1u);
+  EXPECT_EQ(residentOf(unknownLength), 1u);
+  // A cluster: 64 elements a thread in 80 registers; where they cannot be counted, in 128.
+  RowNumbers shared = known(16384);
+  shared.cluster = 8;
+  shared.ownRegisters = 16;
+  expectShape(shared, 256, 256, 8, 8);
+  EXPECT_EQ(residentOf(shared), 3u);
+  shared.ownRegisters = 80;
+  EXPECT_EQ(residentOf(shared), 2u);
+}
+
 TEST(GpuShapes, ManyShortRowsAreLoadedAtOnce) {
   // 128 bf16: 16 bytes a thread.
   RowNumbers row = known(16);
@@ -160,13 +191,15 @@ TEST(GpuShapes, ManyShortRowsAreLoadedAtOnce) {
     numbers.expectedRows = count;
     return shapeRows(numbers).rows;
   };
-  EXPECT_EQ(rowsOf(row, 1 << 20), 4u);
-  EXPECT_EQ(rowsOf(row, 1 << 18), 4u);
-  EXPECT_EQ(rowsOf(row, (1 << 18) - 1), 2u);
-  EXPECT_EQ(rowsOf(row, 1 << 16), 1u);
+  EXPECT_EQ(rowsOf(row, 1 << 20), 2u);
+  EXPECT_EQ(rowsOf(row, 1 << 17), 2u);
+  EXPECT_EQ(rowsOf(row, (1 << 17) - 1), 1u);
+  RowNumbers bytes = row;
+  bytes.bytes = 1;
+  EXPECT_EQ(rowsOf(bytes, 1 << 20), 4u);
   RowNumbers two = row, wide = row, positions = row, full = row, unknownLength = row;
   two.bytes = 4;
-  EXPECT_EQ(rowsOf(two, 1 << 20), 2u);
+  EXPECT_EQ(rowsOf(two, 1 << 20), 1u);
   full.bytes = 8;
   wide.isWide = positions.hasPositions = true;
   unknownLength.chunks.reset();
