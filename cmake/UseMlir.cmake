@@ -30,10 +30,6 @@ function(frit_use_mlir target)
   target_include_directories(${target} SYSTEM PUBLIC ${MLIR_INCLUDE_DIRS} ${LLVM_INCLUDE_DIRS})
   # CMake compiles programs as PIE, which the precompiled header of position-independent code refuses; the last word wins.
   target_compile_options(${target} PRIVATE -fno-exceptions -fPIC)
-  # With sanitizers the generated operations take two minutes at -O1. The precompiled header wants one level in all rooms.
-  if(FRIT_FUZZ)
-    target_compile_options(${target} PRIVATE -O0)
-  endif()
   if(NOT target STREQUAL frit_mlir_pch)
     target_precompile_headers(${target} REUSE_FROM frit_mlir_pch)
   endif()
