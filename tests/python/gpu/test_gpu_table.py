@@ -5,16 +5,13 @@ moved bytes, counted by the emulation, with the minimum.
     scripts/gpu-table [KIND ...]        writes the table anew; find out first why figures grew
 """
 
-import functools
 import json
 
 import emulation
 import gpu_kinds
 import pytest
 import torch
-from machine_code import assembled, bars
-
-from benchmarks.gpu import error_of
+from machine_code import assembled, bars, traffic
 
 KINDS = gpu_kinds.kinds()
 
@@ -47,7 +44,7 @@ def test_machine_code(name, golden):
     growth = 1.1 if emulation.ptxas_release() == golden["ptxas"] else float("inf")
     wrong = bars.unlike_golden(golden["kinds"].get(name, {}), found, growth)
     wrong += bars.unlike_bars(name, found["sm_90"])
-    assert not wrong, "\n".join([*wrong, f"after a look at why: scripts/gpu-table {name}, tests/python/support/machine_code/bars.py"])
+    assert not wrong, "\n".join([*wrong, f"after a look at why: scripts/gpu-table {name}, tests/python/support/machine_code/exceptions.py"])
 
 
 @pytest.mark.skipif(emulation.PTXAS is None, reason="needs ptxas")
@@ -105,21 +102,13 @@ def test_the_lit_test_is_of_this_kind(name):
     assert test == gpu_kinds.with_graph(test, gpu_kinds.imported(KINDS[name])), f"it has another graph: scripts/gpu-table {name}"
 
 
-@functools.cache
-def emulated(one):
-    """Returns {architecture: (error, Traffic)} for each architecture with separate schedules, from one trace."""
-    found = gpu_kinds.emulated_for_each(one, (90, 80) if one.older else (90,))
-    # Keeps only the error of the results: the tests need no more, and the results of all kinds would fill the memory.
-    return {architecture: (error_of(results, expected), traffic) for architecture, (results, expected, traffic) in found.items()}
-
-
 def check_traffic(one, architecture, limits):
-    error, traffic = emulated(one)[architecture]
+    error, found = traffic.emulated(one.name)[architecture]
     assert error < 0.02
-    for what, found, limit in zip(("graph", "kernels"), traffic.ratios(), limits):
-        assert found <= limit, f"sm_{architecture}: {found} times the bytes that the {what} have to move, {limit} are allowed"
+    for what, moved, limit in zip(("graph", "kernels"), found.ratios(), limits):
+        assert moved <= limit, f"sm_{architecture}: {moved} times the bytes that the {what} have to move, {limit} are allowed"
         # A limit must be lowered if traffic has improved.
-        assert found > limit - 0.1, f"sm_{architecture}: {found} times the bytes that the {what} have to move, better than {limit}"
+        assert moved > limit - 0.1, f"sm_{architecture}: {moved} times the bytes that the {what} have to move, better than {limit}"
 
 
 @pytest.mark.parametrize("name", [name for name, one in KINDS.items() if one.emulated])
@@ -132,6 +121,29 @@ def test_bytes_moved_by_an_older_device(name):
     check_traffic(KINDS[name], 80, KINDS[name].older)
 
 
+def test_what_is_kept_is_what_the_emulation_counts(monkeypatch):
+    """Elsewhere in this file most kinds are not emulated again while no source changes."""
+    now = traffic.measured("row_sum_short")
+    rows = {"row_sum_short": {arch: [error, moved + 1, *others] for arch, (error, moved, *others) in now.items()}}
+    monkeypatch.setattr(traffic, "kept", lambda: rows)
+    monkeypatch.setattr(traffic, "is_sample", lambda name: False)
+    assert traffic.emulated.__wrapped__("row_sum_short")[90][1].moved == now["90"][1] + 1
+    monkeypatch.setattr(traffic, "is_sample", lambda name: True)
+    with pytest.raises(AssertionError, match="gpu-traffic.json is wrong about row_sum_short"):
+        traffic.emulated.__wrapped__("row_sum_short")
+    rows.clear()
+    assert traffic.emulated.__wrapped__("row_sum_short")[90][1].moved == now["90"][1]
+
+
+def test_a_changed_source_is_another_digest(monkeypatch, tmp_path):
+    before = traffic.sources.__wrapped__()
+    (tmp_path / "codegen").mkdir()
+    monkeypatch.setattr(traffic, "ROOT", tmp_path)
+    without = traffic.sources.__wrapped__()
+    (tmp_path / "codegen" / "Emitter.cpp").write_text("// ...")
+    assert len({before, without, traffic.sources.__wrapped__()}) == 3
+
+
 def test_who_moves_more_says_why():
     most = {name: max(one.traffic, one.of_kernels, *one.older) for name, one in KINDS.items()}
     assert not [name for name, limit in most.items() if (limit > gpu_kinds.MOST_TRAFFIC) != bool(KINDS[name].why)]
@@ -142,11 +154,11 @@ def test_who_moves_more_says_why():
 def test_what_a_second_kernel_reads_again_is_no_duty():
     """Two kernels each move their minimum, but the minimum of the graph is less."""
     one = gpu_kinds.Kind("two", lambda s: (lambda x: (x - x.mean(0)).abs().sum(0), [torch.randn(64, 512)]))
-    _, _, traffic = gpu_kinds.emulated(one)
+    _, _, found = gpu_kinds.emulated(one)
     operand, results = 64 * 512 * 4, 512 * 4
-    assert traffic.of_graph == operand + results
-    assert traffic.of_kernels >= 2 * operand + results
-    assert traffic.ratios()[0] > 1.9 and traffic.ratios()[1] < 1.02
+    assert found.of_graph == operand + results
+    assert found.of_kernels >= 2 * operand + results
+    assert found.ratios()[0] > 1.9 and found.ratios()[1] < 1.02
 
 
 def test_arguments_that_are_written_count():
