@@ -120,6 +120,25 @@ frit.kernel @full_blocks(%x: tensor<64x65536xf32>) -> tensor<64x65536xf32>
   frit.yield %r : tensor<64x65536xf32>
 }
 
+// An exponential that only a sum takes waits for nothing: one value waits at a time, the difference.
+// CHECK: frit.kernel @log_softmax
+// CHECK-SAME: threads = 128, block = 128, kept = 4, resident = 6>
+// HOPPER: frit.kernel @log_softmax
+// HOPPER-SAME: threads = 128, block = 128, kept = 4, resident = 8>
+frit.kernel @log_softmax(%h: tensor<64x4096xbf16>) -> tensor<64x4096xbf16> attributes {symbols = []} {
+  %x = arith.extf %h : tensor<64x4096xbf16> to tensor<64x4096xf32>
+  %m = frit.reduce <max> %x dims [1] : tensor<64x4096xf32> -> tensor<64xf32>
+  %b = frit.reindex %m <(d0, d1) -> (d0)> : tensor<64xf32> -> tensor<64x4096xf32>
+  %d = arith.subf %x, %b : tensor<64x4096xf32>
+  %e = math.exp %d : tensor<64x4096xf32>
+  %s = frit.reduce <sum> %e dims [1] : tensor<64x4096xf32> -> tensor<64xf32>
+  %l = math.log %s : tensor<64xf32>
+  %c = frit.reindex %l <(d0, d1) -> (d0)> : tensor<64xf32> -> tensor<64x4096xf32>
+  %r = arith.subf %d, %c : tensor<64x4096xf32>
+  %t = arith.truncf %r : tensor<64x4096xf32> to tensor<64x4096xbf16>
+  frit.yield %t : tensor<64x4096xbf16>
+}
+
 // Of many short rows a group of threads takes several.
 // CHECK: frit.kernel @short_rows
 // CHECK-SAME: gpu_schedule = #frit.gpu_rows<lane = 1, width = 8, threads = 16, block = 128, kept = 1, rows = 2, resident = 8>
