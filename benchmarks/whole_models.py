@@ -1,9 +1,11 @@
-"""Whole models on the CPU, without gradients: eager, frit and Inductor, interleaved in one run.
+"""Whole models on the CPU: eager, frit and Inductor, interleaved in one run.
 
-    python -m benchmarks.whole_models [--threads N] [--seconds S] [--contenders frit,inductor] [--output FILE.json] [MODEL ...]
+    python -m benchmarks.whole_models [--training] [--threads N] [--seconds S] [--contenders frit,inductor] [--output FILE.json] [MODEL ...]
 
 The models have random weights and the sizes of common small ones. OpenVINO and ONNX Runtime take part if they can be
-imported (`--contenders frit,openvino,onnxruntime`); frit depends on neither.
+imported (`--contenders frit,openvino,onnxruntime`); frit depends on neither. `stream` reads as many bytes as the model's weights
+have, once, which bounds the time of one token. With --training a call is a forward and a backward, with transformers' own
+rates of dropout, and one model of each family takes part.
 """
 
 import argparse
@@ -127,6 +129,17 @@ MODELS = {
 }
 
 
+#: One model of each family for --training.
+TRAINED = {
+    "bert 4x64": lambda: bert(4, 64),
+    "gpt2 4x64": lambda: gpt2(4, 64),
+    "llama 2x128": lambda: llama(2, 128),
+    "t5 encoder 4x64": lambda: t5_encoder(4, 64),
+    "vit 4x96": lambda: vit(4, 96),
+    "resnet18 8x96": lambda: resnet18(8, 96),
+}
+
+
 class Plain(nn.Module):
     """Wraps a model to take tensors by position and return the first result, for contenders that export it."""
 
@@ -181,6 +194,15 @@ def _file(plain, values):
     return model
 
 
+def _stream(plain, values):
+    """Sums a tensor of the size of the weights, without the tables of which a call reads a few rows."""
+    owners = [module for module in plain.modules() if not isinstance(module, nn.Embedding)]
+    read = {id(weight): weight.nbytes for module in owners for weight in module.parameters(recurse=False)}
+    weights = torch.ones(sum(read.values()) // 4)
+    result = plain(*values)
+    return lambda *_: (weights.sum(), result)[1]
+
+
 CONTENDERS = {
     "eager": lambda plain, values: plain,
     "frit": _compiled("frit"),
@@ -191,6 +213,7 @@ CONTENDERS = {
     "inductor-autotune": _compiled("inductor", freezing=True, max_autotune=True),
     "openvino": _openvino,
     "onnxruntime": _onnxruntime,
+    "stream": _stream,
 }
 
 
@@ -199,8 +222,24 @@ CONTENDERS = {
 PAUSE, TURN = 0.02, 4
 
 
-def measured(make, contenders, seconds):
+def interleaved(calls, seconds):
     """Returns the median milliseconds by contender; each round has another order."""
+    samples, order, began = {name: [] for name in calls}, list(calls), time.perf_counter()
+    while time.perf_counter() - began < seconds * len(calls) or len(samples[order[0]]) < 5 * TURN:
+        for name in order:
+            time.sleep(PAUSE)
+            for _ in range(2):
+                calls[name]()  # untimed, since the others have evicted its data from the caches
+            for _ in range(TURN):
+                start = time.perf_counter()
+                calls[name]()
+                samples[name].append(1e3 * (time.perf_counter() - start))
+        order.append(order.pop(0))
+    return {name: statistics.median(times) for name, times in samples.items()}
+
+
+def inference(make, contenders, seconds):
+    """Returns the median milliseconds of a call without gradients, by contender."""
     torch.manual_seed(0)
     model, inputs = make()
     plain, values = Plain(model.eval(), list(inputs)), tuple(inputs.values())
@@ -210,22 +249,38 @@ def measured(make, contenders, seconds):
         for name, call in calls.items():
             for _ in range(2):
                 torch.testing.assert_close(call(*values), expected, rtol=1e-3, atol=1e-3, msg=lambda text, name=name: f"{name}: {text}")
-        samples, order, began = {name: [] for name in calls}, list(calls), time.perf_counter()
-        while time.perf_counter() - began < seconds * len(calls) or len(samples[order[0]]) < 5 * TURN:
-            for name in order:
-                time.sleep(PAUSE)
-                for _ in range(2):
-                    calls[name](*values)  # untimed, since the others have evicted its data from the caches
-                for _ in range(TURN):
-                    start = time.perf_counter()
-                    calls[name](*values)
-                    samples[name].append(1e3 * (time.perf_counter() - start))
-            order.append(order.pop(0))
-    return {name: statistics.median(times) for name, times in samples.items()}
+        return interleaved({name: lambda call=call: call(*values) for name, call in calls.items()}, seconds)
+
+
+def training(make, contenders, seconds):
+    """Returns the median milliseconds of a forward and a backward, by contender. Gradients are compared where no dropout makes them random."""
+    torch.manual_seed(0)
+    model, inputs = make()
+    plain, values = Plain(model.train(), list(inputs)), tuple(inputs.values())
+    random = any(isinstance(module, nn.Dropout) and module.p for module in plain.modules())
+    weights = [weight for weight in plain.parameters() if weight.requires_grad]
+
+    def steps(call):
+        def step():
+            loss = call(*values).square().mean()
+            return loss, *torch.autograd.grad(loss, weights, allow_unused=True)
+
+        return step
+
+    calls = {name: steps(CONTENDERS[name](plain, values)) for name in contenders}
+    expected = calls["eager"]()
+    for name, call in calls.items():
+        for _ in range(2):
+            found = call()
+            assert all(x is None or x.isfinite().all() for x in found), name
+            if not random:
+                torch.testing.assert_close(found, expected, rtol=1e-2, atol=1e-3, msg=lambda text, name=name: f"{name}: {text}")
+    return interleaved(calls, seconds)
 
 
 def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--training", action="store_true", help="a forward and a backward instead of a call without gradients")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--seconds", type=float, default=2.0, help="for each contender of a model")
     parser.add_argument("--contenders", default="frit,inductor", help=f"some of {', '.join(CONTENDERS)}; eager always takes part")
@@ -236,11 +291,11 @@ def main(arguments=None):
     contenders = list(dict.fromkeys(["eager", *chosen.contenders.split(",")]))
     rows = []
     with measure.threads(chosen.threads):
-        for name, make in MODELS.items():
+        for name, make in (TRAINED if chosen.training else MODELS).items():
             if not chosen.models or any(part in name for part in chosen.models):
                 print(f"  {name} ...", file=sys.stderr, flush=True)
                 torch.compiler.reset()
-                rows.append({"model": name, "ms": measured(make, contenders, chosen.seconds)})
+                rows.append({"model": name, "ms": (training if chosen.training else inference)(make, contenders, chosen.seconds)})
     print("model".ljust(18) + "".join(name.rjust(12) for name in contenders) + "   frit is faster than the others by")
     others = [name for name in contenders if name != "frit"]
     for row in rows:

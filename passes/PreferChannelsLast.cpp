@@ -2,12 +2,15 @@
 // what they read and write on every call in any other. Pooling between them follows, because
 // torch's own kernels are vectorised along the channels only. Regions write what their readers
 // demand (assign-layouts), so the order costs nothing between two calls. A call that reads an
-// argument in another order stays as it is; a result may be copied.
+// argument in another order stays as it is; a result may be copied. ATen copies a filter to the
+// order of the images in each call, and the gradient of a filter back, so a filter that is larger
+// than the images keeps its order, and so do they.
 //
 // Sizes may be symbolic: strides are size expressions, and the runtime copies what an operator
 // returns in another order because a size happens to be 1.
 #include "ir/FritAttributes.h"
 #include "passes/Layouts.h"
+#include "passes/LoopNests.h"
 #include "passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
@@ -49,19 +52,19 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
       return;
     }
     SmallVector<AtenOp> calls;
-    bool worth = false;
     for (AtenOp call : graph.getBody().front().getOps<AtenOp>()) {
-      if (std::optional<Images> images = imagesOf(call)) {
+      if (imagesOf(call)) {
         calls.push_back(call);
-        worth |= readsFilter(call);
       }
-    }
-    if (!worth) {
-      LDBG() << calls.size() << " calls keep their order: none of them reads a filter";
-      return;
     }
     if (weights) {
       relayFilters(graph, calls);
+    }
+    SizeEstimate estimate(graph);
+    llvm::erase_if(calls, [&](AtenOp call) { return copiesLargeFilter(call, estimate); });
+    if (llvm::none_of(calls, readsFilter)) {
+      LDBG() << calls.size() << " calls keep their order: none of them reads a filter";
+      return;
     }
     for (AtenOp call : calls) {
       Images images = *imagesOf(call);
@@ -81,6 +84,23 @@ struct PreferChannelsLastPass : frit::impl::PreferChannelsLastPassBase<PreferCha
 
   static bool readsFilter(AtenOp call) {
     return call.getOpName().starts_with("aten.conv") || isOwnConvolution(call);
+  }
+
+  /// Whether channels-last images make ATen copy a filter that is larger than the input.
+  static bool copiesLargeFilter(AtenOp call, const SizeEstimate &estimate) {
+    if (!readsFilter(call) || isOwnConvolution(call)) {
+      return false;
+    }
+    unsigned input = call.getOpName() == "aten.convolution_backward.default" ? 1 : 0;
+    auto filter = dyn_cast<RankedTensorType>(call.getOperand(input + 1).getType());
+    if (!filter || !isImage(filter) ||
+        call.getOperandLayoutsAttr()[input + 1] == getChannelsLastLayout(filter)) {
+      return false;
+    }
+    // With one element for each channel, both orders are the same.
+    ArrayRef<int64_t> shape = filter.getShape();
+    return !(shape[2] == 1 && shape[3] == 1) &&
+           estimate.ofElements(filter) > estimate.ofElements(call.getOperand(input).getType());
   }
 
   static bool isOwnConvolution(AtenOp call) {

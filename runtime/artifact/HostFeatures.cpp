@@ -69,6 +69,7 @@ CpuLeaves readLeaves() {
       std::copy(std::begin(from), std::end(from), std::begin(to));
     }
   };
+  read(0, 0, leaves.zero);
   read(1, 0, leaves.one);
   read(7, 0, leaves.seven);
   if (leaves.seven[Eax] >= 1) {
@@ -110,8 +111,21 @@ std::vector<std::string_view> featuresOf(const CpuLeaves &leaves) {
   return features;
 }
 
+bool isIntel(const CpuLeaves &leaves) {
+  // "GenuineIntel", four letters a register.
+  constexpr uint32_t genu = 0x756e6547, inei = 0x49656e69, ntel = 0x6c65746e;
+  return leaves.zero[Ebx] == genu && leaves.zero[Edx] == inei && leaves.zero[Ecx] == ntel;
+}
+
+static const CpuLeaves &hostLeaves() {
+  static const CpuLeaves leaves = readLeaves();
+  return leaves;
+}
+
+bool isHostIntel() { return isIntel(hostLeaves()); }
+
 const std::vector<std::string_view> &hostFeatures() {
-  static const std::vector<std::string_view> features = featuresOf(readLeaves());
+  static const std::vector<std::string_view> features = featuresOf(hostLeaves());
   return features;
 }
 

@@ -15,7 +15,7 @@ namespace frit {
 
 /// The results of CPUID (eax, ebx, ecx and edx of a leaf) and XGETBV.
 struct CpuLeaves {
-  uint32_t one[4] = {}, seven[4] = {}, sevenOne[4] = {}, extended[4] = {};
+  uint32_t zero[4] = {}, one[4] = {}, seven[4] = {}, sevenOne[4] = {}, extended[4] = {};
   /// The registers that the operating system saves: XCR0, or 0 if it cannot be read.
   uint64_t kept = 0;
 };
@@ -28,6 +28,13 @@ std::span<const std::string_view> levelFeatures(std::string_view level);
 
 /// The kernels' features that a machine with these leaves has.
 std::vector<std::string_view> featuresOf(const CpuLeaves &leaves);
+
+/// Whether the processor is Intel's. No code may need that: it is for choices between two that are
+/// right.
+bool isIntel(const CpuLeaves &leaves);
+
+/// Whether this machine's processor is Intel's.
+bool isHostIntel();
 
 /// The features of this machine.
 const std::vector<std::string_view> &hostFeatures();

@@ -133,11 +133,18 @@ std::span<const AttentionKernel> attentionKernels() {
   return kernels;
 }
 
-/// Measured on Zen 4 against torch's flash kernel, with one and two threads (docs/Rationale.md).
-bool isAttentionFaster(const Attention &attention, int lanes) {
+/// Measured against torch's flash kernel with one and two threads, on Zen 4 and on Sapphire Rapids
+/// (docs/Rationale.md).
+bool isAttentionFaster(const Attention &attention, ProductMachine machine) {
+  bool isFew = attention.queries <= 32;
+  if (machine.lanes != 16) {
+    return machine.lanes == 8 && isFew;
+  }
+  if (machine.isIntel) {
+    return isFew || (attention.causal && attention.keys <= 256);
+  }
   // Every block of queries reads all keys; with many queries, torch uses larger blocks.
-  return lanes == 16 ? attention.queries <= 64 || attention.keys <= (attention.causal ? 1024 : 512)
-                     : lanes == 8 && attention.queries <= 32;
+  return attention.queries <= 64 || attention.keys <= (attention.causal ? 1024 : 512);
 }
 
 void runAttention(const Attention &attention, ParallelFor parallelFor) {

@@ -31,8 +31,8 @@ struct Attention {
   AttentionStrides resultStrides;
 };
 
-/// Whether this machine's kernel is faster than ATen's for these sizes. `lanes` is productLanes().
-bool isAttentionFaster(const Attention &attention, int lanes);
+/// Whether the machine's kernel is faster than ATen's for these sizes.
+bool isAttentionFaster(const Attention &attention, ProductMachine machine);
 
 /// Computes attention; productLanes() must not be 0.
 void runAttention(const Attention &attention, ParallelFor parallelFor);

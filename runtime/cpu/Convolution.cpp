@@ -56,8 +56,12 @@ bool isConvolutionFaster(const Convolution &of, int lanes) {
 }
 
 const ProductKernel *kernelOfFewPixels(const Convolution &of, int lanes) {
-  if (of.inOneOrder || of.groups != 1 || of.isWeightAcross() || of.pixels() > kProductBlock ||
-      !isProductFaster(ProductForm::AlongDepth, of.pixels(), of.outputs, of.depth(), lanes)) {
+  Product product;
+  product.rows = of.pixels();
+  product.columns = of.outputs;
+  product.depth = of.depth();
+  if (of.inOneOrder || of.groups != 1 || of.isWeightAcross() || product.rows > kProductBlock ||
+      !isProductFaster(product, {.lanes = lanes})) {
     return nullptr;
   }
   for (const ProductKernel *kernel : productKernels()) {

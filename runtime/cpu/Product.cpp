@@ -66,14 +66,23 @@ static std::optional<Convolution> tallProduct(const Product &product) {
              : std::optional(made);
 }
 
-/// Measured on Zen 4 against MKL, with one thread (docs/Rationale.md).
-bool isProductFaster(ProductForm form, int64_t rows, int64_t columns, int64_t depth, int lanes) {
+ProductMachine productMachine() { return {productLanes(), isHostIntel()}; }
+
+/// Measured against MKL with one thread and two, on Zen 4 and on Sapphire Rapids
+/// (docs/Rationale.md).
+bool isProductFaster(const Product &product, ProductMachine machine) {
+  int64_t rows = product.rows, depth = product.depth;
+  int lanes = machine.lanes;
   // With many rows a packed copy of a panel of the weight pays off.
   if (rows > kProductBlock) {
-    return lanes == 16 && columns >= lanes && depth >= lanes;
+    bool isAlongDepth = product.form == ProductForm::AlongDepth;
+    return lanes == 16 && product.columns >= lanes && depth >= lanes &&
+           (!machine.isIntel || (isAlongDepth && rows <= 128));
   }
-  if (form == ProductForm::AlongColumns) {
-    return lanes == 16 ? rows <= 64 : lanes == 8 && rows >= 2 && rows <= 16;
+  if (product.form == ProductForm::AlongColumns) {
+    // A column of vectors down a deep weight has more lines than some sets of Intel's L2 hold.
+    bool isFew = rows >= 2 && rows <= 16;
+    return lanes == 16 ? !machine.isIntel || (isFew && depth <= 512) : lanes == 8 && isFew;
   }
   // Dot products add the lanes of each element at the end, which does not pay off for a short
   // depth.

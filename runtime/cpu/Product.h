@@ -58,8 +58,20 @@ struct Product : Epilogue {
 /// The vector lanes of the kernel for this machine; 0 if it has none.
 int productLanes();
 
-/// Whether the kernel is faster than ATen's (MKL) for these sizes. `lanes` is productLanes().
-bool isProductFaster(ProductForm form, int64_t rows, int64_t columns, int64_t depth, int lanes);
+/// What decides between the runtime's kernels and ATen's, beside the sizes.
+struct ProductMachine {
+  /// productLanes().
+  int lanes = 0;
+  /// MKL's fastest code is for Intel's processors only.
+  bool isIntel = false;
+};
+
+/// This machine.
+ProductMachine productMachine();
+
+/// Whether the kernel is faster than ATen's (MKL) for this product, of which the form and the sizes
+/// matter.
+bool isProductFaster(const Product &product, ProductMachine machine);
 
 /// Calls a body for ranges of [0, units), like TensorHost::parallelFor.
 using ParallelFor = void (*)(int64_t units, int64_t grain, RangeBody body, void *argument);

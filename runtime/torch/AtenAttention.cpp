@@ -37,7 +37,7 @@ std::optional<at::Tensor> AtenCall::runOwnAttention(const DecodedPlan &plan,
   std::optional<Attention> work =
       attentionFrom(*attention, view(attention->query), view(attention->key),
                     view(attention->value), mask ? &*mask : nullptr);
-  if (!work || !isAttentionFaster(*work, productLanes())) {
+  if (!work || !isAttentionFaster(*work, productMachine())) {
     return std::nullopt;
   }
   const c10::TensorImpl &query = *implOf(state.tensors[attention->query].handle);

@@ -26,8 +26,7 @@ std::optional<at::Tensor> AtenCall::runOwnProduct(const DecodedPlan &plan, RunSt
   }
   std::optional<Product> work =
       productFrom(view(product->left), view(product->right), added ? &*added : nullptr);
-  if (!work ||
-      !isProductFaster(work->form, work->rows, work->columns, work->depth, productLanes())) {
+  if (!work || !isProductFaster(*work, productMachine())) {
     return std::nullopt;
   }
   const uint32_t operands[] = {product->left, product->right, product->added};

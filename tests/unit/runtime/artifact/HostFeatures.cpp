@@ -4,6 +4,7 @@
 #include "runtime/artifact/HostFeatures.h"
 
 #include <algorithm>
+#include <cstring>
 #include <gtest/gtest.h>
 
 namespace frit {
@@ -38,6 +39,20 @@ TEST(HostFeatures, ASystemThatKeepsNoWideRegistersHasNone) {
   leaves.kept = 0x03;
   EXPECT_EQ(missingFeatures("x86-64-v3", {}, featuresOf(leaves)), "avx, avx2, f16c, fma");
   EXPECT_EQ(featuresOf({}), std::vector<std::string_view>());
+}
+
+TEST(HostFeatures, TheVendorIsTwelveLetters) {
+  auto vendor = [](std::string_view name) {
+    CpuLeaves leaves;
+    for (auto [reg, at] : {std::pair(1, 0u), {3, 4u}, {2, 8u}}) {
+      std::memcpy(&leaves.zero[reg], name.data() + at, 4);
+    }
+    return leaves;
+  };
+  EXPECT_TRUE(isIntel(vendor("GenuineIntel")));
+  EXPECT_FALSE(isIntel(vendor("AuthenticAMD")));
+  EXPECT_FALSE(isIntel(vendor("GenuineIotel")));
+  EXPECT_FALSE(isIntel({}));
 }
 
 TEST(HostFeatures, EachFeatureIsOneBit) {

@@ -230,25 +230,29 @@ TEST(AttentionChoice, FollowsFromSizesAndTheMachine) {
     int64_t queries, keys;
     bool causal;
     int lanes;
-    bool isOwn;
+    bool isOwn, onIntel;
   };
   for (Case one : {
-           Case{1, 1, false, 16, true},        //
-           Case{1, 8192, false, 16, true},     // a step of generation
-           Case{64, 8192, false, 16, true},    //
-           Case{512, 512, false, 16, true},    //
-           Case{1024, 1024, true, 16, true},   //
-           Case{1024, 1024, false, 16, false}, //
-           Case{2048, 2048, true, 16, false},  //
-           Case{32, 4096, false, 8, true},     //
-           Case{64, 64, false, 8, false},      //
-           Case{1, 1, false, 0, false},        // a machine without a kernel
+           Case{1, 1, false, 16, true, true},         //
+           Case{1, 8192, false, 16, true, true},      // a step of generation
+           Case{64, 8192, false, 16, true, false},    //
+           Case{128, 128, true, 16, true, true},      //
+           Case{512, 512, false, 16, true, false},    //
+           Case{1024, 1024, true, 16, true, false},   //
+           Case{1024, 1024, false, 16, false, false}, //
+           Case{2048, 2048, true, 16, false, false},  //
+           Case{32, 4096, false, 8, true, true},      //
+           Case{64, 64, false, 8, false, false},      //
+           Case{1, 1, false, 0, false, false},        // a machine without a kernel
        }) {
     Attention attention;
     attention.queries = one.queries;
     attention.keys = one.keys;
     attention.causal = one.causal;
-    EXPECT_EQ(isAttentionFaster(attention, one.lanes), one.isOwn) << one.queries << "x" << one.keys;
+    EXPECT_EQ(isAttentionFaster(attention, {one.lanes, false}), one.isOwn)
+        << one.queries << "x" << one.keys;
+    EXPECT_EQ(isAttentionFaster(attention, {one.lanes, true}), one.onIntel)
+        << one.queries << "x" << one.keys;
   }
 }
 

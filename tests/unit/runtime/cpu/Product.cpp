@@ -159,34 +159,43 @@ TEST(ProductChoice, FollowsSizes) {
     ProductForm form;
     int64_t rows, columns, depth;
     int lanes;
-    bool isOwn;
+    bool isOwn, onIntel;
   };
   constexpr auto kDepth = ProductForm::AlongDepth, kColumns = ProductForm::AlongColumns;
   for (const Case &one : {
-           Case{kDepth, 1, 512, 512, 16, true},     // a token
-           Case{kDepth, 16, 384, 384, 16, true},    // a short sentence
-           Case{kDepth, 64, 1536, 384, 16, true},   //
-           Case{kDepth, 64, 384, 64, 16, false},    // sums of lanes cost more than products
-           Case{kDepth, 16, 384, 64, 16, true},     //
-           Case{kDepth, 1024, 1536, 384, 16, true}, // in panels
-           Case{kDepth, 1024, 8, 384, 16, false},   // no vector of columns
-           Case{kDepth, 1024, 1536, 384, 8, false}, //
-           Case{kDepth, 1, 512, 512, 8, true},      //
-           Case{kDepth, 32, 512, 512, 8, true},     //
-           Case{kDepth, 64, 512, 512, 8, false},    // as fast as MKL
-           Case{kDepth, 4, 384, 64, 8, false},      //
-           Case{kColumns, 16, 384, 384, 8, true},   //
-           Case{kColumns, 64, 384, 384, 8, false},  //
-           Case{kColumns, 1, 1536, 384, 8, false},  // MKL reads whole rows
-           Case{kColumns, 1, 1536, 384, 16, true},  //
-           Case{kColumns, 4, 1536, 384, 16, true},  //
-           Case{kColumns, 32, 1152, 384, 16, true}, //
-           Case{kColumns, 64, 384, 32, 16, true},   //
-           Case{kColumns, 256, 1536, 384, 16, true},
-           Case{kDepth, 1, 512, 512, 0, false}, // a machine without a kernel
-           Case{kDepth, 0, 512, 512, 0, false}, //
+           Case{kDepth, 1, 512, 512, 16, true, true},      // a token
+           Case{kDepth, 16, 384, 384, 16, true, true},     // a short sentence
+           Case{kDepth, 64, 1536, 384, 16, true, true},    //
+           Case{kDepth, 64, 384, 64, 16, false, false},    // sums of lanes cost more than products
+           Case{kDepth, 16, 384, 64, 16, true, true},      //
+           Case{kDepth, 128, 1536, 384, 16, true, true},   // in panels
+           Case{kDepth, 1024, 1536, 384, 16, true, false}, //
+           Case{kDepth, 1024, 8, 384, 16, false, false},   // no vector of columns
+           Case{kDepth, 1024, 1536, 384, 8, false, false}, //
+           Case{kDepth, 1, 512, 512, 8, true, true},       //
+           Case{kDepth, 32, 512, 512, 8, true, true},      //
+           Case{kDepth, 64, 512, 512, 8, false, false},    // as fast as MKL
+           Case{kDepth, 4, 384, 64, 8, false, false},      //
+           Case{kColumns, 16, 384, 384, 8, true, true},    //
+           Case{kColumns, 64, 384, 384, 8, false, false},  //
+           Case{kColumns, 1, 1536, 384, 8, false, false},  // MKL reads whole rows
+           Case{kColumns, 1, 1536, 384, 16, true, false},  //
+           Case{kColumns, 4, 1536, 384, 16, true, true},   //
+           Case{kColumns, 4, 384, 1536, 16, true, false},  // deep
+           Case{kColumns, 32, 1152, 384, 16, true, false}, //
+           Case{kColumns, 64, 384, 32, 16, true, false},   //
+           Case{kColumns, 128, 1536, 384, 16, true, false},
+           Case{kDepth, 1, 512, 512, 0, false, false}, // a machine without a kernel
+           Case{kDepth, 0, 512, 512, 0, false, false}, //
        }) {
-    EXPECT_EQ(isProductFaster(one.form, one.rows, one.columns, one.depth, one.lanes), one.isOwn)
+    Product product;
+    product.form = one.form;
+    product.rows = one.rows;
+    product.columns = one.columns;
+    product.depth = one.depth;
+    EXPECT_EQ(isProductFaster(product, {one.lanes, false}), one.isOwn)
+        << one.rows << "x" << one.columns << "x" << one.depth;
+    EXPECT_EQ(isProductFaster(product, {one.lanes, true}), one.onIntel)
         << one.rows << "x" << one.columns << "x" << one.depth;
   }
 }
