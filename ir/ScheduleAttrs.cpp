@@ -71,12 +71,16 @@ LogicalResult CpuRowsAttr::verify(EmitError emitError, bool, unsigned, DenseI64A
 
 LogicalResult CpuColumnsAttr::verify(EmitError emitError, bool, unsigned lane,
                                      std::optional<unsigned> rowDim, int64_t rows, int64_t vectors,
-                                     int64_t unitRows, bool packs, bool once, int64_t grain) {
+                                     int64_t unitRows, bool packs, bool once, int64_t grain,
+                                     int64_t tiles, int64_t partSteps, int64_t mostParts) {
   if (rowDim == lane) {
     return emitError() << "rowDim is a dim beside the lane dim";
   }
   if (!rowDim && (rows != 1 || unitRows != 1 || packs)) {
     return emitError() << "rows, unitRows and packs need a rowDim";
+  }
+  if (rowDim && (tiles != 1 || partSteps != 0)) {
+    return emitError() << "a unit with a rowDim has one tile of lanes and all of the reduced dim";
   }
   if (once && (rows != 1 || vectors != 1)) {
     return emitError() << "a tile that is emitted once is one vector";
@@ -84,7 +88,10 @@ LogicalResult CpuColumnsAttr::verify(EmitError emitError, bool, unsigned lane,
   return success(succeeded(checkAtLeast(emitError, "rows", rows, 1)) &&
                  succeeded(checkAtLeast(emitError, "vectors", vectors, 1)) &&
                  succeeded(checkAtLeast(emitError, "unitRows", unitRows, rows)) &&
-                 succeeded(checkAtLeast(emitError, "grain", grain, 1)));
+                 succeeded(checkAtLeast(emitError, "grain", grain, 1)) &&
+                 succeeded(checkAtLeast(emitError, "tiles", tiles, 1)) &&
+                 succeeded(checkAtLeast(emitError, "partSteps", partSteps, 0)) &&
+                 succeeded(checkAtLeast(emitError, "mostParts", mostParts, partSteps > 0 ? 1 : 0)));
 }
 
 //===----------------------------------------------------------------------===//

@@ -138,7 +138,11 @@ def Frit_CpuColumnsAttr : Frit_Attr<"CpuColumns", "cpu_columns"> {
     in order. A tile is `vectors` vectors by `rows` values of `rowDim`, another parallel dim; what is
     broadcast along either is loaded once a tile. A unit of work is `unitRows` values of the row dim
     by the tile's lanes. `packs`: operands with a stride along the lanes are copied into lane order
-    once a unit. `once`: tiles are one vector, emitted once under masks.
+    once a unit. `once`: tiles are one vector, emitted once under masks. With several `tiles` a unit
+    has so many tiles of lanes, and walks the reduced dim in blocks for all of them: rows of memory
+    are read in longer pieces, and the sums of a tile lie in memory from block to block. With
+    `partSteps` the reduced dim is shared out as well, in parts of at least so many steps and no more
+    than `mostParts`, whose sums a second launch adds up.
 
     ```mlir
     #frit.cpu_columns<unrollMembers = false, lane = 1, rowDim = 0, rows = 4, vectors = 2,
@@ -148,7 +152,9 @@ def Frit_CpuColumnsAttr : Frit_Attr<"CpuColumns", "cpu_columns"> {
   let parameters = (ins "bool":$unrollMembers, "unsigned":$lane,
                         OptionalParameter<"std::optional<unsigned>">:$rowDim,
                         "int64_t":$rows, "int64_t":$vectors, "int64_t":$unitRows, "bool":$packs,
-                        "bool":$once, "int64_t":$grain);
+                        "bool":$once, "int64_t":$grain, DefaultValuedParameter<"int64_t", "1">:$tiles,
+                        DefaultValuedParameter<"int64_t", "0">:$partSteps,
+                        DefaultValuedParameter<"int64_t", "0">:$mostParts);
   let assemblyFormat = "`<` struct(params) `>`";
   let genVerifyDecl = 1;
 }

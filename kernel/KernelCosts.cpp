@@ -88,6 +88,16 @@ bool mlir::frit::areStoresEarly(const KernelProgram &program) {
   });
 }
 
+bool mlir::frit::canSumInBlocks(const KernelProgram &program) {
+  return program.numReduced() == 1 && program.numPhases() == 1 && areStoresEarly(program) &&
+         llvm::all_of(program.getReduces(), [&](unsigned id) {
+           const Node &node = program[id];
+           Type element = program[node.operands[0]].type;
+           return cast<ReduceOp>(node.op).getKind() == ReduceKind::Sum &&
+                  (element.isF32() || element.isF64());
+         });
+}
+
 SmallVector<unsigned> mlir::frit::getFullRoots(const KernelProgram &program) {
   SmallVector<unsigned> roots;
   for (const Store &store : program.getStores()) {

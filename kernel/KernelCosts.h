@@ -10,6 +10,11 @@ namespace mlir::frit {
 /// stretches of so many steps.
 inline constexpr int64_t kPackedSteps = 512;
 
+/// Terms of a sum on a CPU that are added one by one; the sums of so many are added likewise, and
+/// what is longer in f64.
+inline constexpr int64_t kSumSteps[] = {16, 512};
+static_assert(kPackedSteps % kSumSteps[1] == 0);
+
 /// Whether a value costs more to compute than to load: exp, log, pow, trigonometric functions.
 bool isCostly(const Node &node);
 
@@ -31,6 +36,10 @@ double getElementsOfThread(const KernelProgram &program);
 /// Whether no result of the whole domain depends on the last round of reductions. Nothing sweeps
 /// the domain after it then, so the results may be written in that sweep, even over the operands.
 bool areStoresEarly(const KernelProgram &program);
+
+/// Whether a kernel has only sums of f32 or f64, along one dim and in one round, so that several
+/// can be walked together, some terms of each at a time, without another order of additions.
+bool canSumInBlocks(const KernelProgram &program);
 
 /// The roots that the last sweep of a row writes: results of the whole domain.
 SmallVector<unsigned> getFullRoots(const KernelProgram &program);

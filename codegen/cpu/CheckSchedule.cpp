@@ -71,6 +71,14 @@ public:
         (program.numReduced() != 1 || (!isOneStretch && !getFullRoots(program).empty()))) {
       return refuse("packs operands of several dims, or of a result that is written in stretches");
     }
+    bool isInBlocks = schedule.getTiles() > 1 || schedule.getPartSteps() > 0;
+    if (isInBlocks && !canSumInBlocks(program)) {
+      return refuse(
+          "walks several tiles together, and the kernel has more than sums along one dim");
+    }
+    if (schedule.getPartSteps() > 0 && program.numParallel() != 1) {
+      return refuse("shares out the reduced dim, and the kernel has several parallel dims");
+    }
     return masks(schedule.getOnce(), lane, program.getRoots(), {}, program.reducedMask());
   }
 

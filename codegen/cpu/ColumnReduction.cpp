@@ -1,97 +1,7 @@
-#include "codegen/cpu/Combine.h"
-#include "codegen/cpu/CpuSchedules.h"
-#include "codegen/cpu/Loops.h"
-#include "codegen/cpu/Packing.h"
-#include "kernel/KernelCosts.h"
+#include "codegen/cpu/ColumnReduction.h"
 
 using namespace mlir;
 using namespace mlir::frit;
-
-/// Terms of a sum that are added one by one; see RowReduction.
-static constexpr int64_t kBlockSteps[] = {16, 512};
-static_assert(kPackedSteps % kBlockSteps[1] == 0);
-
-namespace {
-
-/// One kernel of the family. A tile is `rows` values of the row dim by `vectors` lane
-/// vectors; its accumulators live in registers through the loop over the reduced
-/// dims.
-class ColumnReduction {
-public:
-  ColumnReduction(const CpuKernel &kernel, CpuColumnsAttr schedule)
-      : kernel(kernel), program(kernel.program), schedule(schedule),
-        f(kernel.module, kernel.entryName(), program, kernel.cpu),
-        emitter(program, f, f.getBuilder()), lane(schedule.getLane()), lanes(f.getShape().lanes()),
-        rowDim(schedule.getRowDim()), blockRows(schedule.getRows()),
-        blockVectors(schedule.getVectors()), once(schedule.getOnce()),
-        unitRows(schedule.getUnitRows()) {}
-
-  void emit();
-
-private:
-  struct Tile {
-    unsigned rows, vectors;
-    /// Lane and row positions of the first element.
-    Value firstLane, firstRow;
-    Value mask, whole;
-  };
-
-  /// A stretch of the reduced dim, for which the strided operands are packed.
-  struct Stretch {
-    Value low, high, isFirst, isLast;
-  };
-
-  void emitTile(Frame &unit, const Tile &tile);
-  Values loopReduced(Frame &outer, Values carried,
-                     llvm::function_ref<Values(Frame &, ValueRange)> body);
-  Values loopStretches(Frame &outer, unsigned dim, ArrayRef<Combine> combines,
-                       const Values &identity, ArrayRef<int64_t> steps,
-                       llvm::function_ref<Values(Frame &, ValueRange)> body);
-  Values loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines, const Values &identity,
-                             ArrayRef<int64_t> steps,
-                             llvm::function_ref<Values(Frame &, ValueRange)> body);
-  /// Whether there are few terms over all reduced dims.
-  bool isShort() const;
-  void pack();
-  Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
-  void storeCarried(const Tile &tile, ValueRange states);
-  Value carriedAddress(const Tile &tile, size_t number, size_t states, Type element);
-  Value getStart(unsigned dim) {
-    return dim == program.numParallel() && stretch ? stretch->low : f.i64(0);
-  }
-  Value getStop(unsigned dim) {
-    return dim == program.numParallel() && stretch ? stretch->high
-                                                   : f.size(program.getDomain()[dim]);
-  }
-  /// Frames of all (row, vector) pairs below `point`.
-  void openFrames(Frame &point, const Tile &tile, ArrayRef<unsigned> wanted,
-                  SmallVectorImpl<Frame> &frames, std::vector<Frame> &shared);
-
-  const CpuKernel &kernel;
-  const KernelProgram &program;
-  CpuColumnsAttr schedule;
-  CpuFunction f;
-  Emitter emitter;
-  unsigned lane, lanes;
-  /// The parallel dim along which rows of a tile lie.
-  std::optional<unsigned> rowDim;
-  unsigned blockRows, blockVectors;
-  /// Only one tile is emitted, of one masked vector.
-  bool once;
-  int64_t unitRows;
-  SmallVector<unsigned> outerDims;
-  SmallVector<unsigned> roots;
-  std::optional<Packing> packing;
-  /// Reductions of more than kPackedSteps, or of unknown length, have several stretches.
-  /// Between stretches accumulators are stored in `carried`, one buffer for each state.
-  bool inStretches = false;
-  std::optional<Stretch> stretch;
-  SmallVector<Value> carried;
-  /// The unit's first lane and row.
-  Value unitColumn, unitRow;
-};
-
-} // namespace
 
 void ColumnReduction::openFrames(Frame &point, const Tile &tile, ArrayRef<unsigned> wanted,
                                  SmallVectorImpl<Frame> &frames, std::vector<Frame> &shared) {
@@ -131,108 +41,6 @@ void ColumnReduction::openFrames(Frame &point, const Tile &tile, ArrayRef<unsign
       }
     }
   }
-}
-
-/// Nested loops over the reduced dims, outermost first.
-Values ColumnReduction::loopReduced(Frame &outer, Values carried,
-                                    llvm::function_ref<Values(Frame &, ValueRange)> body) {
-  std::function<Values(Frame &, unsigned, Values)> nest = [&](Frame &frame, unsigned dim,
-                                                              const Values &values) -> Values {
-    if (dim == program.getRank()) {
-      return body(frame, values);
-    }
-    return forRange(f, getStart(dim), getStop(dim), 1, values, [&](Value i, ValueRange inner) {
-      Frame point(&frame);
-      point.bind(dim, i);
-      if (dim + 1 < program.getRank()) {
-        emitter.hoist(point, roots);
-      }
-      return nest(point, dim + 1, Values(inner));
-    });
-  };
-  return nest(outer, program.numParallel(), std::move(carried));
-}
-
-bool ColumnReduction::isShort() const {
-  int64_t terms = 1;
-  for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
-    auto bound = program.sharedBound(program.getDomain()[dim]);
-    if (!bound || *bound > kBlockSteps[1]) {
-      return false;
-    }
-    terms *= std::max<int64_t>(*bound, 1);
-    if (terms > kBlockSteps[1]) {
-      return false;
-    }
-  }
-  return true;
-}
-
-/// Divides `dim` into stretches of steps[0], steps[1] ... (each divides the next). Each stretch
-/// starts from the identity, and the results are combined: stretches are short enough for narrow
-/// counters (which are added up in i64) and for the precision of sums. The results of the longest
-/// stretches are added in f64.
-Values ColumnReduction::loopStretches(Frame &outer, unsigned dim, ArrayRef<Combine> combines,
-                                      const Values &identity, ArrayRef<int64_t> steps,
-                                      llvm::function_ref<Values(Frame &, ValueRange)> body) {
-  OpBuilder &b = f.getBuilder();
-  // Narrow counters are added up in i64.
-  auto widen = [&](Values states) {
-    for (size_t at = 0; at < states.size();) {
-      for (const Combine &combine : combines) {
-        states[at] = combine.isNarrow() ? combine.widen(b, states[at]) : states[at];
-        at += combine.stateSize();
-      }
-    }
-    return states;
-  };
-  Values wide = widen(identity);
-  std::function<Values(unsigned, Value, Value)> nest = [&](unsigned level, Value low,
-                                                           Value high) -> Values {
-    if (level == 0) {
-      return forRange(f, low, high, 1, identity, [&](Value i, ValueRange inner) {
-        Frame point(&outer);
-        point.bind(dim, i);
-        return body(point, inner);
-      });
-    }
-    int64_t step = steps[level - 1];
-    bool inDoubles = level > 1 && level == steps.size();
-    return forRange(f, low, high, step, inDoubles ? toWide(b, combines, wide) : wide,
-                    [&](Value first, ValueRange carried) -> Values {
-                      Values sums = nest(level - 1, first, minimum(f, high, add(f, first, step)));
-                      sums = level == 1 ? widen(std::move(sums)) : sums;
-                      return combined(b, combines, carried,
-                                      inDoubles ? toWide(b, combines, sums) : sums);
-                    });
-  };
-  Values states = nest(steps.size(), getStart(dim), getStop(dim));
-  return steps.size() > 1 ? fromWide(b, combines, states) : states;
-}
-
-/// Divides the last of several reduced dims into stretches, which start from the identity for each
-/// index of the others; their results are added in f64.
-Values ColumnReduction::loopStretchesOfRows(Frame &outer, ArrayRef<Combine> combines,
-                                            const Values &identity, ArrayRef<int64_t> steps,
-                                            llvm::function_ref<Values(Frame &, ValueRange)> body) {
-  OpBuilder &b = f.getBuilder();
-  unsigned last = program.getRank() - 1;
-  std::function<Values(Frame &, unsigned, Values)> nest = [&](Frame &frame, unsigned dim,
-                                                              const Values &totals) -> Values {
-    if (dim == last) {
-      return combined(
-          b, combines, totals,
-          toWide(b, combines, loopStretches(frame, last, combines, identity, steps, body)));
-    }
-    return forRange(f, getStart(dim), getStop(dim), 1, totals,
-                    [&](Value i, ValueRange inner) -> Values {
-                      Frame point(&frame);
-                      point.bind(dim, i);
-                      emitter.hoist(point, roots);
-                      return nest(point, dim + 1, Values(inner));
-                    });
-  };
-  return fromWide(b, combines, nest(outer, program.numParallel(), toWide(b, combines, identity)));
 }
 
 /// Packs loads that have a stride along the lanes and are shared by the rows of a tile into lane
@@ -299,151 +107,174 @@ void ColumnReduction::storeCarried(const Tile &tile, ValueRange states) {
   }
 }
 
-void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
-  OpBuilder &b = f.getBuilder();
-  // The tile's frames live across phases, because they hold the values of rows.
-  unsigned count = tile.rows * tile.vectors;
-  SmallVector<llvm::DenseMap<unsigned, Value>> rowValues(count);
-  auto open = [&](Frame &point, ArrayRef<unsigned> wanted, SmallVectorImpl<Frame> &frames,
-                  std::vector<Frame> &shared) {
-    openFrames(point, tile, wanted, frames, shared);
-    for (unsigned i = 0; i < count; ++i) {
-      for (auto &[node, value] : rowValues[i]) {
-        frames[i].values[node] = value;
-      }
-    }
-  };
-  SmallVector<Store> rowStores, fullStores;
-  SmallVector<unsigned> fullRoots;
-  for (const Store &store : program.getStores()) {
-    bool full = store.dims & program.reducedMask();
-    (full ? fullStores : rowStores).push_back(store);
-    if (full) {
-      fullRoots.push_back(store.node);
+void ColumnReduction::openFrames(Frame &point, const Row &row, ArrayRef<unsigned> wanted,
+                                 SmallVectorImpl<Frame> &frames, std::vector<Frame> &shared) {
+  openFrames(point, row.tile, wanted, frames, shared);
+  for (auto [frame, values] : llvm::zip(frames, row.values)) {
+    for (auto &[node, value] : values) {
+      frame.values[node] = value;
     }
   }
-  auto write = [&](Frame &point, ArrayRef<Store> stores, ArrayRef<unsigned> wanted) {
-    SmallVector<Frame> frames;
-    std::vector<Frame> shared;
-    open(point, wanted, frames, shared);
-    for (Frame &frame : frames) {
-      emitter.storeAll(frame, stores);
+}
+
+void ColumnReduction::write(Frame &point, const Row &row, ArrayRef<Store> stores,
+                            ArrayRef<unsigned> wanted) {
+  SmallVector<Frame> frames;
+  std::vector<Frame> shared;
+  openFrames(point, row, wanted, frames, shared);
+  for (Frame &frame : frames) {
+    emitter.storeAll(frame, stores);
+  }
+}
+
+void ColumnReduction::finish(Frame &unit, Row &row, ArrayRef<Combine> combines, ValueRange states) {
+  unsigned at = 0;
+  for (auto &values : row.values) {
+    for (const Combine &combine : combines) {
+      values[combine.getNode()] =
+          combine.result(f.getBuilder(), states.slice(at, combine.stateSize()));
+      at += combine.stateSize();
     }
-  };
+  }
+  // The values of the row that depend on them, before the next sweep.
+  SmallVector<Frame> frames;
+  std::vector<Frame> shared;
+  openFrames(unit, row, roots, frames, shared);
+  for (auto [frame, values] : llvm::zip(frames, row.values)) {
+    emitter.hoist(frame, roots);
+    values = frame.values;
+  }
+}
+
+Values ColumnReduction::step(Frame &point, const Row &row, ArrayRef<Combine> combines,
+                             ValueRange carried, bool stores) {
+  SmallVector<unsigned> inputs =
+      llvm::map_to_vector(combines, [](const Combine &combine) { return combine.getInput(); });
+  SmallVector<Frame> frames;
+  std::vector<Frame> shared;
+  openFrames(point, row, inputs, frames, shared);
+  Values next;
+  unsigned at = 0;
+  for (Frame &frame : frames) {
+    for (const Combine &combine : combines) {
+      Value position;
+      if (combine.needsPosition()) {
+        SizeExpr linear = SizeExpr::constant(program.getContext(), 0);
+        for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
+          linear = linear * program.getDomain()[dim] + SizeExpr::dim(program.getContext(), dim);
+        }
+        position = emitter.splat(frame, emitter.firstLane(frame, linear));
+      }
+      ValueRange old = carried.slice(at, combine.stateSize());
+      llvm::append_range(next, combine.accumulate(emitter, frame, old, position));
+      at += combine.stateSize();
+    }
+    if (stores) {
+      emitter.storeAll(frame, fullStores);
+    }
+  }
+  return next;
+}
+
+Values ColumnReduction::identityOf(const Tile &tile, ArrayRef<Combine> combines) {
+  Values states;
+  for (unsigned i = 0; i < tile.rows * tile.vectors; ++i) {
+    for (const Combine &combine : combines) {
+      llvm::append_range(states, combine.identity(f.getBuilder(), lanes));
+    }
+  }
+  return states;
+}
+
+SmallVector<Combine> ColumnReduction::combinesOf(unsigned phase, bool &anyNarrow) const {
+  SmallVector<Combine> combines;
+  for (unsigned id : program.getReduces()) {
+    if (program[id].level == phase) {
+      Combine &combine = combines.emplace_back(program, id);
+      if (program.numReduced() == 1 && combine.canBeNarrow()) {
+        combine.makeNarrow();
+        anyNarrow = true;
+      }
+    }
+  }
+  return combines;
+}
+
+SmallVector<int64_t> ColumnReduction::stepsOf(ArrayRef<Combine> combines) const {
+  auto bound = program.sharedBound(program.getDomain().back());
+  SmallVector<int64_t> steps;
+  for (int64_t block : kSumSteps) {
+    // Combining a stretch with the identity does not change it, so the sum is the same whether
+    // sizes are known or not.
+    bool several = !bound || *bound > block;
+    if (several && !(inStretches && block >= kPackedSteps) &&
+        llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); })) {
+      steps.push_back(block);
+    }
+  }
+  return steps;
+}
+
+void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
+  Row row = {tile, {}};
+  row.values.resize(tile.rows * tile.vectors);
   bool early = areStoresEarly(program);
   for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
-    SmallVector<Combine> combines;
-    SmallVector<unsigned> inputs;
     bool anyNarrow = false;
-    for (unsigned id : program.getReduces()) {
-      if (program[id].level == phase) {
-        Combine &combine = combines.emplace_back(program, id);
-        if (program.numReduced() == 1 && combine.canBeNarrow()) {
-          combine.makeNarrow();
-          anyNarrow = true;
-        }
-        inputs.push_back(combine.getInput());
-      }
-    }
-    Values states;
-    for (unsigned i = 0; i < count; ++i) {
-      for (const Combine &combine : combines) {
-        llvm::append_range(states, combine.identity(b, lanes));
-      }
-    }
-    auto step = [&](Frame &point, ValueRange carried) {
-      SmallVector<Frame> frames;
-      std::vector<Frame> shared;
-      open(point, inputs, frames, shared);
-      Values next;
-      unsigned at = 0;
-      for (Frame &frame : frames) {
-        for (const Combine &combine : combines) {
-          Value position;
-          if (combine.needsPosition()) {
-            SizeExpr linear = SizeExpr::constant(program.getContext(), 0);
-            for (unsigned dim = program.numParallel(); dim < program.getRank(); ++dim) {
-              linear = linear * program.getDomain()[dim] + SizeExpr::dim(program.getContext(), dim);
-            }
-            position = emitter.splat(frame, emitter.firstLane(frame, linear));
-          }
-          ValueRange old = carried.slice(at, combine.stateSize());
-          llvm::append_range(next, combine.accumulate(emitter, frame, old, position));
-          at += combine.stateSize();
-        }
-        if (early && phase + 1 == program.numPhases()) {
-          emitter.storeAll(frame, fullStores);
-        }
-      }
-      return next;
+    SmallVector<Combine> combines = combinesOf(phase, anyNarrow);
+    Values states = identityOf(tile, combines);
+    auto next = [&](Frame &point, ValueRange carried) {
+      return step(point, row, combines, carried, early && phase + 1 == program.numPhases());
     };
+    SmallVector<int64_t> steps = stepsOf(combines);
     bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
-    auto bound = program.sharedBound(program.getDomain().back());
-    SmallVector<int64_t> steps;
-    for (int64_t block : kBlockSteps) {
-      // Combining a stretch with the identity does not change it, so the sum is the same whether
-      // sizes are known or not.
-      bool several = !bound || *bound > block;
-      if (isSum && several && !(inStretches && block >= kPackedSteps)) {
-        steps.push_back(block);
-      }
-    }
     bool isOfRows = isSum && program.numReduced() > 1 && !isShort();
     if (anyNarrow && steps.empty()) {
       steps.push_back(Combine::kNarrowSteps);
     }
     if (isOfRows) {
-      states = loopStretchesOfRows(unit, combines, states, steps, step);
+      states = loopStretchesOfRows(unit, combines, states, steps, next);
     } else if (!steps.empty() && program.numReduced() == 1) {
-      states = loopStretches(unit, program.numParallel(), combines, states, steps, step);
+      states = loopStretches(unit, program.numParallel(), combines, states, steps, next);
     } else {
-      states = loopReduced(unit, states, step);
+      states = loopReduced(unit, states, next);
     }
-    auto finish = [&]() {
-      unsigned at = 0;
-      for (unsigned i = 0; i < count; ++i) {
-        for (const Combine &combine : combines) {
-          rowValues[i][combine.getNode()] =
-              combine.result(b, ValueRange(states).slice(at, combine.stateSize()));
-          at += combine.stateSize();
-        }
-      }
-      // The values of the row that depend on them, before the next sweep.
-      SmallVector<Frame> frames;
-      std::vector<Frame> shared;
-      open(unit, roots, frames, shared);
-      for (unsigned i = 0; i < count; ++i) {
-        emitter.hoist(frames[i], roots);
-        rowValues[i] = frames[i].values;
-      }
-    };
     if (inStretches) {
       states = carry(tile, combines, states);
       ifTrue(
           f, stretch->isLast,
           [&] {
-            finish();
-            write(unit, rowStores, roots);
+            finish(unit, row, combines, states);
+            write(unit, row, rowStores, roots);
           },
           [&] { storeCarried(tile, states); });
       return;
     }
-    finish();
+    finish(unit, row, combines, states);
   }
   if (!rowStores.empty()) {
-    write(unit, rowStores, roots);
+    write(unit, row, rowStores, roots);
   }
   if (!fullStores.empty() && !early) {
     loopReduced(unit, {}, [&](Frame &point, ValueRange) {
-      write(point, fullStores, fullRoots);
+      write(point, row, fullStores, getFullRoots(program));
       return Values();
     });
   }
 }
 
+void ColumnReduction::prepare(Frame &entry) {
+  roots = program.getRoots();
+  for (const Store &store : program.getStores()) {
+    (store.dims & program.reducedMask() ? fullStores : rowStores).push_back(store);
+  }
+  emitter.hoist(entry, roots);
+}
+
 void ColumnReduction::emit() {
   MLIRContext *context = program.getContext();
-  roots = program.getRoots();
+  Frame entry;
+  prepare(entry);
   if (schedule.getPacks()) {
     pack();
   }
@@ -455,14 +286,12 @@ void ColumnReduction::emit() {
       rows = rows * program.getDomain()[dim];
     }
   }
-  // A unit: `chunk` rows of the row dim by one tile's lanes.
-  int64_t chunk = unitRows, wide = lanes * blockVectors;
+  // A unit: `chunk` rows of the row dim by the lanes of its tiles.
+  int64_t chunk = unitRows, wide = lanes * blockVectors * schedule.getTiles();
   SizeExpr laneSize = program.getDomain()[lane];
   SizeExpr columns = laneSize.ceilDiv(SizeExpr::constant(context, wide));
   SizeExpr rowSize = rowDim ? program.getDomain()[*rowDim] : one;
   SizeExpr chunks = rowSize.ceilDiv(SizeExpr::constant(context, chunk));
-  Frame entry;
-  emitter.hoist(entry, roots);
   Value laneCount = f.size(laneSize), rowCount = f.size(rowSize);
   auto places =
       llvm::map_to_vector(outerDims, [&](unsigned dim) { return program.getDomain()[dim]; });
@@ -486,6 +315,10 @@ void ColumnReduction::emit() {
                                        add(f, column, wide), laneCount);
     unitColumn = column;
     unitRow = rowBegin;
+    if (schedule.getTiles() > 1) {
+      emitBlocks({&frame, columnEnd, full});
+      return;
+    }
     // Whole tiles first; then the remaining rows or lanes, one masked vector at a time.
     auto emitTiles = [&] {
       bool wholeLanes = laneSize.getContentDivisor() % wide == 0;
@@ -536,5 +369,17 @@ void ColumnReduction::emit() {
 }
 
 void mlir::frit::emitColumnReduction(const CpuKernel &kernel, CpuColumnsAttr schedule) {
-  ColumnReduction(kernel, schedule).emit();
+  if (schedule.getPartSteps() == 0) {
+    return ColumnReduction(kernel, schedule).emit();
+  }
+  auto constant = [&](int64_t value) {
+    return SizeExpr::constant(kernel.program.getContext(), value);
+  };
+  SizeExpr parts = kernel.program.getDomain()
+                       .back()
+                       .ceilDiv(constant(schedule.getPartSteps()))
+                       .min(constant(schedule.getMostParts()))
+                       .max(constant(1));
+  ColumnReduction(kernel, schedule, "_parts").emitParts(parts);
+  ColumnReduction(kernel, schedule).emitCombination(parts);
 }

@@ -107,6 +107,10 @@ static void summarizeReduction(const KernelProgram &program, CpuVectors vectors,
   // In several stretches nothing of the whole domain can be written.
   auto steps = program.getFacts().upperBound(program.getDomain().back());
   summary.canPack &= (steps && *steps <= kPackedSteps) || written.empty();
+  summary.canSumInBlocks = !summary.rowDim && canSumInBlocks(program);
+  // No estimate decides this: a sum has the same parts whether sizes are known or not.
+  summary.canShareOut = summary.canSumInBlocks && program.numParallel() == 1 &&
+                        !summary.isInvariant && (!bound || *bound > kPartSteps);
 }
 
 CpuKernelSummary mlir::frit::summarizeCpuKernel(KernelProgram &program, CpuVectors vectors) {

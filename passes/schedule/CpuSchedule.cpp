@@ -1,6 +1,10 @@
 // Chooses the family of a CPU kernel, then its numbers.
 #include "passes/schedule/CpuSchedule.h"
 
+#include "kernel/KernelCosts.h"
+
+#include "llvm/Support/MathExtras.h"
+
 using namespace mlir;
 using namespace mlir::frit;
 
@@ -11,6 +15,10 @@ static constexpr int64_t kStretch = 4096;
 static constexpr int64_t kTileRows = 16;
 /// Rows of a unit of a column reduction, and where operands are packed for them.
 static constexpr int64_t kUnitRows = 32, kPackedUnitRows = 128;
+/// Vectors that a unit of a column reduction reads of a row, and the units that there should be.
+static constexpr int64_t kFewVectors = 4, kManyVectors = 16, kColumnUnits = 8;
+/// The vectors of a row that a unit reads whose steps are shared out.
+static constexpr int64_t kPartVectors = 32;
 /// The most costly values of a row that are stored, and the most parts of a row that is divided.
 static constexpr int64_t kMostKept = 4, kMostParts = 64;
 
@@ -95,14 +103,16 @@ CpuCandidates rows(MLIRContext *context, const CpuKernelSummary &kernel) {
 
 /// The fields of #frit.cpu_columns.
 struct Columns {
-  int64_t rows = 1, vectors = 1;
+  int64_t rows = 1, vectors = 1, tiles = 1, partSteps = 0;
 
   Attribute get(MLIRContext *context, const CpuKernelSummary &kernel, CpuVectors vectorsOf) const {
     int64_t unitRows = !kernel.rowDim ? 1 : kernel.canPack ? kPackedUnitRows : kUnitRows;
-    int64_t elements = kernel.reducedLength * unitRows * vectorsOf.lanes * vectors;
+    int64_t steps = partSteps > 0 ? partSteps : kernel.reducedLength;
+    int64_t elements = steps * unitRows * vectorsOf.lanes * vectors * tiles;
     return CpuColumnsAttr::get(context, kernel.unrollMembers, *kernel.lane, kernel.rowDim, rows,
                                vectors, unitRows, kernel.canPack, kernel.isLong,
-                               grainOf(kernel, elements));
+                               grainOf(kernel, elements), tiles, partSteps,
+                               partSteps > 0 ? kMostParts : 0);
   }
 };
 
@@ -114,6 +124,17 @@ CpuCandidates columns(MLIRContext *context, const CpuKernelSummary &kernel, CpuV
   if (!kernel.isLong) {
     tile.rows = !kernel.rowDim ? 1 : kernel.reductions == 1 ? 4 : 2;
     tile.vectors = !isLight ? 1 : kernel.rowDim ? 2 : 4;
+  }
+  // A tile that walks all of a long dim reads one line of each page.
+  if (kernel.canSumInBlocks && (kernel.canShareOut || kernel.reducedLength > kSumSteps[0])) {
+    int64_t all = llvm::divideCeil(kernel.laneLength, vectors.lanes);
+    if (kernel.canShareOut) {
+      tile.partSteps = kPartSteps;
+      tile.tiles = kPartVectors / tile.vectors;
+    } else {
+      tile.tiles = std::clamp(all / kColumnUnits, kFewVectors, kManyVectors) / tile.vectors;
+    }
+    tile.tiles = std::clamp<int64_t>(tile.tiles, 1, llvm::divideCeil(all, tile.vectors));
   }
   return {tile.get(context, kernel, vectors)};
 }

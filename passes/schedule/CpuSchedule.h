@@ -6,8 +6,9 @@
 /// schedule depends on, `listCpuSchedules` turns it into candidates.
 namespace mlir::frit {
 
-/// The fewest elements of each part of a row that is divided.
-inline constexpr int64_t kSplitRowElements = 16384;
+/// The fewest elements of each part of a row that is divided, and the fewest steps of each part of
+/// a reduction across the lanes.
+inline constexpr int64_t kSplitRowElements = 16384, kPartSteps = 128;
 
 /// The properties of the machine that schedules need.
 struct CpuVectors {
@@ -62,6 +63,11 @@ struct CpuKernelSummary {
   /// The innermost parallel dim that a load of the reduction does not depend on; a load with a
   /// stride along the lanes if there is one.
   std::optional<unsigned> rowDim;
+  /// Tiles beside each other can be walked together (`canSumInBlocks`).
+  bool canSumInBlocks = false;
+  /// Then the reduced dim can be shared out, too: the lanes are all of the parallel dims, and there
+  /// may be several parts.
+  bool canShareOut = false;
   /// Loads that are the same for all rows of a tile have a stride along the lanes, and can be
   /// copied into lane order.
   bool canPack = false;

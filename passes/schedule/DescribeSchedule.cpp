@@ -43,6 +43,12 @@ std::string mlir::frit::describeCpuSchedule(Attribute schedule) {
         if (cpu.getRowDim()) {
           os << " by " << cpu.getRows() << " along d" << *cpu.getRowDim();
         }
+        if (cpu.getTiles() > 1) {
+          os << ", " << cpu.getTiles() << " together";
+        }
+        if (cpu.getPartSteps() > 0) {
+          os << ", shared out in parts of " << cpu.getPartSteps() << " steps";
+        }
         emitted(cpu.getOnce());
         os << (cpu.getPacks() ? ", strided operands are packed" : "");
       });

@@ -87,3 +87,35 @@ frit.kernel @stretch(%x: tensor<8xf32>) -> tensor<8xf32>
 frit.kernel @no_rows(%x: tensor<8x9xf32>) -> tensor<9xf32>
     attributes {cpu_schedule = #frit.cpu_columns<unrollMembers = false, lane = 1, rows = 2, vectors = 1, unitRows = 1, packs = false, once = false, grain = 1>, symbols = []} {
 }
+
+// -----
+
+// CHECK: error: kernel 'maxima': its cpu_schedule walks several tiles together, and the kernel has more than sums along one dim
+frit.kernel @maxima(%x: tensor<300x9xf32>) -> tensor<9xf32>
+    attributes {cpu_schedule = #frit.cpu_columns<unrollMembers = false, lane = 0, rows = 1, vectors = 1, unitRows = 1, packs = false, once = false, grain = 1, tiles = 2>, symbols = []} {
+  %0 = frit.reduce <max> %x dims [0] : tensor<300x9xf32> -> tensor<9xf32>
+  frit.yield %0 : tensor<9xf32>
+}
+
+// -----
+
+// CHECK: error: kernel 'several': its cpu_schedule shares out the reduced dim, and the kernel has several parallel dims
+frit.kernel @several(%x: tensor<8x300x9xf32>) -> tensor<8x9xf32>
+    attributes {cpu_schedule = #frit.cpu_columns<unrollMembers = false, lane = 1, rows = 1, vectors = 1, unitRows = 1, packs = false, once = false, grain = 1, partSteps = 128, mostParts = 64>, symbols = []} {
+  %0 = frit.reduce <sum> %x dims [1] : tensor<8x300x9xf32> -> tensor<8x9xf32>
+  frit.yield %0 : tensor<8x9xf32>
+}
+
+// -----
+
+// CHECK: error: a unit with a rowDim has one tile of lanes and all of the reduced dim
+frit.kernel @rows_and_tiles(%x: tensor<8x9xf32>) -> tensor<9xf32>
+    attributes {cpu_schedule = #frit.cpu_columns<unrollMembers = false, lane = 1, rowDim = 0, rows = 1, vectors = 1, unitRows = 1, packs = false, once = false, grain = 1, tiles = 2>, symbols = []} {
+}
+
+// -----
+
+// CHECK: error: mostParts is 0, at least 1 is expected
+frit.kernel @no_parts(%x: tensor<8x9xf32>) -> tensor<9xf32>
+    attributes {cpu_schedule = #frit.cpu_columns<unrollMembers = false, lane = 0, rows = 1, vectors = 1, unitRows = 1, packs = false, once = false, grain = 1, partSteps = 128>, symbols = []} {
+}

@@ -195,3 +195,32 @@ frit.kernel @no_members(%x: tensor<64x4xf32>) -> tensor<64x4xf32>
   %1 = arith.addf %0, %x : tensor<64x4xf32>
   frit.yield %1 : tensor<64x4xf32>
 }
+
+// Tiles of two vectors take turns along the lanes: three of them are a unit, whose sums lie in memory from turn to turn.
+// CHECK-LABEL: func.func @together(
+// CHECK-SAME: frit.units = #frit.size<2>
+// CHECK: llvm.alloca %{{.*}} x f32
+// CHECK: %[[TURN:.*]] = arith.constant 4 : i64
+// CHECK: scf.for
+// CHECK: return
+frit.kernel @together(%x: tensor<100x192xf32>) -> tensor<192xf32>
+    attributes {cpu_schedule = #frit.cpu_columns<unrollMembers = false, lane = 0, rows = 1, vectors = 2, unitRows = 1, packs = false, once = false, grain = 1, tiles = 3>, symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0] : tensor<100x192xf32> -> tensor<192xf32>
+  frit.yield %0 : tensor<192xf32>
+}
+
+// The steps are shared out: five parts by two units of lanes write f64 sums, and a second launch adds them up.
+// CHECK-LABEL: func.func @parts_parts(
+// CHECK-SAME: frit.grain = 3
+// CHECK-SAME: frit.units = #frit.size<10>
+// CHECK: llvm.store {{.*}} : vector<16xf64>
+// CHECK: return
+// CHECK-LABEL: func.func @parts(
+// CHECK-SAME: frit.units = #frit.size<2>
+// CHECK: llvm.load {{.*}} -> vector<16xf64>
+// CHECK: return
+frit.kernel @parts(%x: tensor<600x192xf32>) -> tensor<192xf32>
+    attributes {cpu_schedule = #frit.cpu_columns<unrollMembers = false, lane = 0, rows = 1, vectors = 2, unitRows = 1, packs = false, once = false, grain = 3, tiles = 3, partSteps = 128, mostParts = 64>, symbols = []} {
+  %0 = frit.reduce <sum> %x dims [0] : tensor<600x192xf32> -> tensor<192xf32>
+  frit.yield %0 : tensor<192xf32>
+}

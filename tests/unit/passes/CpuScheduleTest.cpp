@@ -151,6 +151,29 @@ TEST_F(CpuSchedule, PackedOperandsServeMoreRows) {
   EXPECT_TRUE(first<CpuColumnsAttr>(kernel).getPacks());
 }
 
+TEST_F(CpuSchedule, SumsOfManyRowsTakeTurnsAndAreSharedOut) {
+  CpuKernelSummary kernel = columns(1);
+  kernel.laneLength = 1536;
+  kernel.reducedLength = 100;
+  EXPECT_EQ(first<CpuColumnsAttr>(kernel).getTiles(), 1);
+  kernel.canSumInBlocks = true;
+  // Twelve vectors of a row in tiles of four; no more than there are.
+  EXPECT_EQ(first<CpuColumnsAttr>(kernel).getTiles(), 3);
+  kernel.laneLength = 20;
+  EXPECT_EQ(first<CpuColumnsAttr>(kernel).getTiles(), 1);
+  kernel.laneLength = 1536;
+  kernel.reducedLength = 16;
+  EXPECT_EQ(first<CpuColumnsAttr>(kernel).getTiles(), 1);
+  EXPECT_EQ(first<CpuColumnsAttr>(kernel).getPartSteps(), 0);
+  kernel.canShareOut = true;
+  auto schedule = first<CpuColumnsAttr>(kernel);
+  EXPECT_EQ(schedule.getTiles(), 8);
+  EXPECT_EQ(schedule.getPartSteps(), 128);
+  EXPECT_EQ(describeCpuSchedule(schedule),
+            "columns: vectors along d0, tiles of 4 vectors, 8 together, shared out in parts of 128 "
+            "steps");
+}
+
 TEST_F(CpuSchedule, ReportsSayItInWords) {
   EXPECT_EQ(
       describeCpuSchedule(first<CpuPointwiseAttr>(pointwise(1 << 20))),
