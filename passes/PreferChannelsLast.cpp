@@ -3,8 +3,8 @@
 // torch's own kernels are vectorised along the channels only. Regions write what their readers
 // demand (assign-layouts), so the order costs nothing between two calls. A call that reads an
 // argument in another order stays as it is; a result may be copied. ATen copies a filter to the
-// order of the images in each call, and the gradient of a filter back, so a filter that is larger
-// than the images keeps its order, and so do they.
+// order of the images in each call, and the gradient of a filter has to be copied back. So a filter
+// that is larger than the input keeps its order, and so do the images of its call.
 //
 // Sizes may be symbolic: strides are size expressions, and the runtime copies what an operator
 // returns in another order because a size happens to be 1.

@@ -38,52 +38,22 @@ ColumnReduction::Columns ColumnReduction::openUnit(Frame &frame, Value column) {
   return {&frame, minimum(f, end, count), isFull};
 }
 
-Value ColumnReduction::sumAddress(Level level, const Tile &tile, size_t number, size_t slots,
-                                  Type element) {
-  sums[level].resize(slots);
-  Value &buffer = sums[level][number % slots];
-  if (!buffer) {
-    buffer = f.scratch(element, unitLanes());
-  }
-  int64_t vector = static_cast<int64_t>(number / slots) * lanes;
-  return f.address(buffer, element, add(f, sub(f, tile.firstLane, unitColumn), vector));
-}
-
 Values ColumnReduction::zero(Level level, const Tile &tile, ArrayRef<Combine> combines) {
   Values identity = identityOf(tile, combines);
   return level == All ? toWide(f.getBuilder(), combines, identity) : identity;
-}
-
-Values ColumnReduction::saved(Level level, const Tile &tile, ArrayRef<Combine> combines) {
-  Values states;
-  for (auto [number, state] : llvm::enumerate(zero(level, tile, combines))) {
-    Type element = getElementTypeOrSelf(state.getType());
-    Value from = sumAddress(level, tile, number, combines.size(), element);
-    states.push_back(f.loadVector(state.getLoc(), from, element, lanes, Value()));
-  }
-  return states;
-}
-
-void ColumnReduction::save(Level level, const Tile &tile, ArrayRef<Combine> combines,
-                           ValueRange states) {
-  for (auto [number, state] : llvm::enumerate(states)) {
-    Type element = getElementTypeOrSelf(state.getType());
-    Value to = sumAddress(level, tile, number, combines.size(), element);
-    f.storeVector(state.getLoc(), to, element, state, Value());
-  }
 }
 
 void ColumnReduction::addSteps(const Columns &unit, ArrayRef<Combine> combines, Value low,
                                Value high, Level level) {
   OpBuilder &b = f.getBuilder();
   auto clear = [&](Level of) {
-    forTiles(unit, [&](const Tile &tile) { save(of, tile, combines, zero(of, tile, combines)); });
+    forTiles(unit, [&](const Tile &tile) { save(sums[of], tile, zero(of, tile, combines)); });
   };
   auto addUp = [&](Level from, Level to) {
     forTiles(unit, [&](const Tile &tile) {
-      Values states = saved(from, tile, combines);
+      Values states = savedSums(from, tile, combines);
       states = to == All ? toWide(b, combines, states) : states;
-      save(to, tile, combines, combined(b, combines, saved(to, tile, combines), states));
+      save(sums[to], tile, combined(b, combines, savedSums(to, tile, combines), states));
     });
   };
   auto addBlock = [&](Value first, Value last) {
@@ -91,15 +61,14 @@ void ColumnReduction::addSteps(const Columns &unit, ArrayRef<Combine> combines, 
     forRange(f, first, last, kTurn, [&](Value begin) {
       Value end = minimum(f, last, add(f, begin, kTurn));
       forTiles(unit, [&](const Tile &tile) {
-        Row row = {tile, {}};
-        row.values.resize(tile.vectors);
-        Values states = forRange(f, begin, end, 1, saved(Block, tile, combines),
+        Row row(tile);
+        Values states = forRange(f, begin, end, 1, savedSums(Block, tile, combines),
                                  [&](Value i, ValueRange carried) {
                                    Frame point(unit.frame);
                                    point.bind(program.numParallel(), i);
                                    return step(point, row, combines, carried, /*stores=*/true);
                                  });
-        save(Block, tile, combines, states);
+        save(sums[Block], tile, states);
       });
     });
     addUp(Block, Stretches);
@@ -120,15 +89,13 @@ void ColumnReduction::addSteps(const Columns &unit, ArrayRef<Combine> combines, 
 }
 
 void ColumnReduction::emitBlocks(const Columns &unit) {
-  bool anyNarrow = false;
-  SmallVector<Combine> combines = combinesOf(/*phase=*/0, anyNarrow);
+  SmallVector<Combine> combines = combinesOf(/*phase=*/0);
   unsigned dim = program.numParallel();
   Level level = stepsOf(combines).size() > 1 ? All : Stretches;
   addSteps(unit, combines, getStart(dim), getStop(dim), level);
   forTiles(unit, [&](const Tile &tile) {
-    Row row = {tile, {}};
-    row.values.resize(tile.vectors);
-    Values states = saved(level, tile, combines);
+    Row row(tile);
+    Values states = savedSums(level, tile, combines);
     finish(*unit.frame, row, combines,
            level == All ? fromWide(f.getBuilder(), combines, states) : states);
     write(*unit.frame, row, rowStores, roots);
@@ -144,8 +111,7 @@ Value ColumnReduction::partAddress(Value part, unsigned slot, unsigned slots, Va
 void ColumnReduction::emitParts(SizeExpr parts) {
   Frame entry;
   prepare(entry);
-  bool anyNarrow = false;
-  SmallVector<Combine> combines = combinesOf(/*phase=*/0, anyNarrow);
+  SmallVector<Combine> combines = combinesOf(/*phase=*/0);
   auto constant = [&](int64_t value) { return SizeExpr::constant(program.getContext(), value); };
   SizeExpr length = program.getDomain().back(), laneSize = program.getDomain()[lane],
            line = constant(kSumSteps[0]), columns = laneSize.ceilDiv(constant(unitLanes()));
@@ -157,7 +123,7 @@ void ColumnReduction::emitParts(SizeExpr parts) {
     Value part = place[0], low = minimum(f, mul(f, part, steps), all);
     addSteps(unit, combines, low, minimum(f, add(f, low, steps), all), All);
     forTiles(unit, [&](const Tile &tile) {
-      for (auto [number, state] : llvm::enumerate(saved(All, tile, combines))) {
+      for (auto [number, state] : llvm::enumerate(savedSums(All, tile, combines))) {
         Value column = add(f, tile.firstLane, static_cast<int64_t>(number / slots) * lanes);
         f.storeVector(state.getLoc(), partAddress(part, number % slots, slots, column),
                       getElementTypeOrSelf(state.getType()), state, tile.mask);
@@ -173,8 +139,7 @@ void ColumnReduction::emitCombination(SizeExpr parts) {
   Frame entry;
   prepare(entry);
   OpBuilder &b = f.getBuilder();
-  bool anyNarrow = false;
-  SmallVector<Combine> combines = combinesOf(/*phase=*/0, anyNarrow);
+  SmallVector<Combine> combines = combinesOf(/*phase=*/0);
   SizeExpr columns =
       program.getDomain()[lane].ceilDiv(SizeExpr::constant(program.getContext(), unitLanes()));
   unsigned slots = combines.size();
@@ -182,8 +147,7 @@ void ColumnReduction::emitCombination(SizeExpr parts) {
     Frame frame(&entry);
     Columns unit = openUnit(frame, mul(f, place[0], f.i64(unitLanes())));
     forTiles(unit, [&](const Tile &tile) {
-      Row row = {tile, {}};
-      row.values.resize(tile.vectors);
+      Row row(tile);
       Values total = forRange(
           f, f.i64(0), f.size(parts), 1, zero(All, tile, combines),
           [&](Value part, ValueRange carried) {

@@ -52,22 +52,36 @@ void ColumnReduction::pack() {
   packing->choose(*rowDim, inStretches ? kPackedSteps : *bound);
 }
 
-/// The address at which state `number` of a tile is stored between stretches.
-Value ColumnReduction::carriedAddress(const Tile &tile, size_t number, size_t states,
-                                      Type element) {
+Value ColumnReduction::stateAddress(Buffers &buffers, const Tile &tile, size_t number,
+                                    size_t states, Type element) {
   size_t each = states / (tile.rows * tile.vectors), point = number / each;
-  int64_t wide = lanes * blockVectors;
-  while (carried.size() < each) {
-    carried.push_back(Value());
-  }
-  Value &buffer = carried[number % each];
+  buffers.resize(each);
+  Value &buffer = buffers[number % each];
   if (!buffer) {
-    buffer = f.scratch(element, unitRows * wide);
+    buffer = f.scratch(element, unitRows * unitLanes());
   }
   Value row = add(f, sub(f, tile.firstRow, unitRow), point / tile.vectors);
-  Value at = add(f, add(f, mul(f, row, f.i64(wide)), sub(f, tile.firstLane, unitColumn)),
+  Value at = add(f, add(f, mul(f, row, f.i64(unitLanes())), sub(f, tile.firstLane, unitColumn)),
                  point % tile.vectors * lanes);
   return f.address(buffer, element, at);
+}
+
+void ColumnReduction::save(Buffers &buffers, const Tile &tile, ValueRange states) {
+  for (auto [number, state] : llvm::enumerate(states)) {
+    Type element = getElementTypeOrSelf(state.getType());
+    Value to = stateAddress(buffers, tile, number, states.size(), element);
+    f.storeVector(state.getLoc(), to, element, state, Value());
+  }
+}
+
+Values ColumnReduction::saved(Buffers &buffers, const Tile &tile, ValueRange like) {
+  Values states;
+  for (auto [number, state] : llvm::enumerate(like)) {
+    Type element = getElementTypeOrSelf(state.getType());
+    Value from = stateAddress(buffers, tile, number, like.size(), element);
+    states.push_back(f.loadVector(state.getLoc(), from, element, lanes, Value()));
+  }
+  return states;
 }
 
 /// The states of a tile after the stretches so far: combines them with those that are stored.
@@ -81,30 +95,10 @@ Values ColumnReduction::carry(const Tile &tile, ArrayRef<Combine> combines, Valu
     b.setInsertionPointToEnd(sum.thenBlock());
     scf::YieldOp::create(b, loc, states);
     b.setInsertionPointToEnd(sum.elseBlock());
-    Values before, next;
-    for (auto [number, state] : llvm::enumerate(states)) {
-      Type element = getElementTypeOrSelf(state.getType());
-      before.push_back(f.loadVector(loc, carriedAddress(tile, number, states.size(), element),
-                                    element, lanes, Value()));
-    }
-    while (next.size() < states.size()) {
-      for (const Combine &combine : combines) {
-        size_t at = next.size(), size = combine.stateSize();
-        llvm::append_range(next, combine.combine(b, ValueRange(before).slice(at, size),
-                                                 ValueRange(states).slice(at, size)));
-      }
-    }
-    scf::YieldOp::create(b, loc, next);
+    Values before = saved(carried, tile, states);
+    scf::YieldOp::create(b, loc, combined(b, combines, before, states));
   }
   return Values(sum.getResults());
-}
-
-void ColumnReduction::storeCarried(const Tile &tile, ValueRange states) {
-  for (auto [number, state] : llvm::enumerate(states)) {
-    Type element = getElementTypeOrSelf(state.getType());
-    f.storeVector(state.getLoc(), carriedAddress(tile, number, states.size(), element), element,
-                  state, Value());
-  }
 }
 
 void ColumnReduction::openFrames(Frame &point, const Row &row, ArrayRef<unsigned> wanted,
@@ -186,14 +180,13 @@ Values ColumnReduction::identityOf(const Tile &tile, ArrayRef<Combine> combines)
   return states;
 }
 
-SmallVector<Combine> ColumnReduction::combinesOf(unsigned phase, bool &anyNarrow) const {
+SmallVector<Combine> ColumnReduction::combinesOf(unsigned phase) const {
   SmallVector<Combine> combines;
   for (unsigned id : program.getReduces()) {
     if (program[id].level == phase) {
       Combine &combine = combines.emplace_back(program, id);
       if (program.numReduced() == 1 && combine.canBeNarrow()) {
         combine.makeNarrow();
-        anyNarrow = true;
       }
     }
   }
@@ -216,20 +209,19 @@ SmallVector<int64_t> ColumnReduction::stepsOf(ArrayRef<Combine> combines) const 
 }
 
 void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
-  Row row = {tile, {}};
-  row.values.resize(tile.rows * tile.vectors);
+  Row row(tile);
   bool early = areStoresEarly(program);
   for (unsigned phase = 0; phase < program.numPhases(); ++phase) {
-    bool anyNarrow = false;
-    SmallVector<Combine> combines = combinesOf(phase, anyNarrow);
+    SmallVector<Combine> combines = combinesOf(phase);
     Values states = identityOf(tile, combines);
     auto next = [&](Frame &point, ValueRange carried) {
       return step(point, row, combines, carried, early && phase + 1 == program.numPhases());
     };
     SmallVector<int64_t> steps = stepsOf(combines);
     bool isSum = llvm::any_of(combines, [](const Combine &c) { return c.isFloatSum(); });
+    bool isNarrow = llvm::any_of(combines, [](const Combine &c) { return c.isNarrow(); });
     bool isOfRows = isSum && program.numReduced() > 1 && !isShort();
-    if (anyNarrow && steps.empty()) {
+    if (isNarrow && steps.empty()) {
       steps.push_back(Combine::kNarrowSteps);
     }
     if (isOfRows) {
@@ -247,7 +239,7 @@ void ColumnReduction::emitTile(Frame &unit, const Tile &tile) {
             finish(unit, row, combines, states);
             write(unit, row, rowStores, roots);
           },
-          [&] { storeCarried(tile, states); });
+          [&] { save(carried, tile, states); });
       return;
     }
     finish(unit, row, combines, states);
@@ -287,7 +279,7 @@ void ColumnReduction::emit() {
     }
   }
   // A unit: `chunk` rows of the row dim by the lanes of its tiles.
-  int64_t chunk = unitRows, wide = lanes * blockVectors * schedule.getTiles();
+  int64_t chunk = unitRows, wide = unitLanes();
   SizeExpr laneSize = program.getDomain()[lane];
   SizeExpr columns = laneSize.ceilDiv(SizeExpr::constant(context, wide));
   SizeExpr rowSize = rowDim ? program.getDomain()[*rowDim] : one;
@@ -307,16 +299,12 @@ void ColumnReduction::emit() {
     }
     Value column = mul(f, place.back(), f.i64(wide));
     Value chunkIndex = rowDim ? place[outerDims.size()] : f.i64(0);
-    emitter.hoist(frame, roots);
-    Value columnEnd = minimum(f, add(f, column, wide), laneCount);
+    Columns unit = openUnit(frame, column);
     Value rowBegin = mul(f, chunkIndex, f.i64(chunk));
     Value rowEnd = minimum(f, add(f, rowBegin, chunk), rowCount);
-    Value full = arith::CmpIOp::create(f.getBuilder(), loc, arith::CmpIPredicate::sle,
-                                       add(f, column, wide), laneCount);
-    unitColumn = column;
     unitRow = rowBegin;
     if (schedule.getTiles() > 1) {
-      emitBlocks({&frame, columnEnd, full});
+      emitBlocks(unit);
       return;
     }
     // Whole tiles first; then the remaining rows or lanes, one masked vector at a time.
@@ -326,17 +314,17 @@ void ColumnReduction::emit() {
       Value tiled = rowBegin;
       if (!once || wholeLanes) {
         Value wholeRows = wholeBlocks ? rowEnd : wholeSteps(f, rowBegin, rowEnd, blockRows);
-        tiled = wholeLanes
-                    ? wholeRows
-                    : arith::SelectOp::create(f.getBuilder(), loc, full, wholeRows, rowBegin);
+        tiled = wholeLanes ? wholeRows
+                           : arith::SelectOp::create(f.getBuilder(), loc, unit.isFull, wholeRows,
+                                                     rowBegin);
         forRange(f, rowBegin, tiled, blockRows, [&](Value row) {
           emitTile(frame, {blockRows, blockVectors, column, row, Value(), Value()});
         });
       }
       if (!wholeLanes || !wholeBlocks) {
         forRange(f, tiled, rowEnd, 1, [&](Value row) {
-          forRange(f, column, columnEnd, lanes, [&](Value first) {
-            emitTile(frame, {1, 1, first, row, tailMask(f, first, laneCount, lanes), full});
+          forRange(f, column, unit.end, lanes, [&](Value first) {
+            emitTile(frame, {1, 1, first, row, tailMask(f, first, laneCount, lanes), unit.isFull});
           });
         });
       }
@@ -372,14 +360,8 @@ void mlir::frit::emitColumnReduction(const CpuKernel &kernel, CpuColumnsAttr sch
   if (schedule.getPartSteps() == 0) {
     return ColumnReduction(kernel, schedule).emit();
   }
-  auto constant = [&](int64_t value) {
-    return SizeExpr::constant(kernel.program.getContext(), value);
-  };
-  SizeExpr parts = kernel.program.getDomain()
-                       .back()
-                       .ceilDiv(constant(schedule.getPartSteps()))
-                       .min(constant(schedule.getMostParts()))
-                       .max(constant(1));
+  SizeExpr parts = countParts(kernel.program.getDomain().back(), schedule.getPartSteps(),
+                              schedule.getMostParts());
   ColumnReduction(kernel, schedule, "_parts").emitParts(parts);
   ColumnReduction(kernel, schedule).emitCombination(parts);
 }

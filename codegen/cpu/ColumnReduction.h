@@ -38,6 +38,8 @@ private:
 
   /// A tile and what is known of its rows: values of nodes for each of its vectors.
   struct Row {
+    explicit Row(const Tile &tile) : tile(tile), values(tile.rows * tile.vectors) {}
+
     Tile tile;
     SmallVector<llvm::DenseMap<unsigned, Value>> values;
   };
@@ -47,11 +49,15 @@ private:
     Value low, high, isFirst, isLast;
   };
 
+  /// States of tiles in memory: for each state of a point a buffer for the rows and lanes of the
+  /// unit.
+  using Buffers = SmallVector<Value>;
+
   void emitTile(Frame &unit, const Tile &tile);
-  /// A unit of several tiles.
+  /// The lanes of a unit.
   struct Columns {
     Frame *frame;
-    /// The end of its lanes, and whether none of its tiles is cut.
+    /// Their end, and whether no tile is cut.
     Value end, isFull;
   };
   /// The sums of the tiles of a unit, as they lie in memory. Of the steps that are added one by
@@ -61,20 +67,20 @@ private:
   /// Begins a function: notes stores, hoists what all units share.
   void prepare(Frame &entry);
   int64_t unitLanes() const { return int64_t(lanes) * blockVectors * schedule.getTiles(); }
-  /// The tiles of the unit whose lanes begin at `column`.
+  /// The unit whose lanes begin at `column`.
   Columns openUnit(Frame &frame, Value column);
   void forTiles(const Columns &unit, llvm::function_ref<void(const Tile &)> body);
   void emitBlocks(const Columns &unit);
   /// Adds the steps [low, high) to the sums of a unit, which `level` then has.
   void addSteps(const Columns &unit, ArrayRef<Combine> combines, Value low, Value high,
                 Level level);
-  Value sumAddress(Level level, const Tile &tile, size_t number, size_t slots, Type element);
   Values zero(Level level, const Tile &tile, ArrayRef<Combine> combines);
-  Values saved(Level level, const Tile &tile, ArrayRef<Combine> combines);
-  void save(Level level, const Tile &tile, ArrayRef<Combine> combines, ValueRange states);
+  Values savedSums(Level level, const Tile &tile, ArrayRef<Combine> combines) {
+    return saved(sums[level], tile, zero(level, tile, combines));
+  }
   /// Where a part's sums for one vector of lanes lie in the workspace.
   Value partAddress(Value part, unsigned slot, unsigned slots, Value column);
-  SmallVector<Combine> combinesOf(unsigned phase, bool &anyNarrow) const;
+  SmallVector<Combine> combinesOf(unsigned phase) const;
   /// The steps of `loopStretches` along the last reduced dim.
   SmallVector<int64_t> stepsOf(ArrayRef<Combine> combines) const;
   Values identityOf(const Tile &tile, ArrayRef<Combine> combines);
@@ -97,8 +103,12 @@ private:
   bool isShort() const;
   void pack();
   Values carry(const Tile &tile, ArrayRef<Combine> combines, Values states);
-  void storeCarried(const Tile &tile, ValueRange states);
-  Value carriedAddress(const Tile &tile, size_t number, size_t states, Type element);
+  void save(Buffers &buffers, const Tile &tile, ValueRange states);
+  /// What was saved, in the types of `like`.
+  Values saved(Buffers &buffers, const Tile &tile, ValueRange like);
+  /// Where state `number` of all `states` of a tile lies.
+  Value stateAddress(Buffers &buffers, const Tile &tile, size_t number, size_t states,
+                     Type element);
   Value getStart(unsigned dim) {
     return dim == program.numParallel() && stretch ? stretch->low : f.i64(0);
   }
@@ -134,9 +144,9 @@ private:
   /// Between stretches accumulators are stored in `carried`, one buffer for each state.
   bool inStretches = false;
   std::optional<Stretch> stretch;
-  SmallVector<Value> carried;
-  /// sums[level][slot]: a buffer for the unit's lanes.
-  SmallVector<Value> sums[3];
+  Buffers carried;
+  /// The sums of each level.
+  Buffers sums[3];
   /// The unit's first lane and row.
   Value unitColumn, unitRow;
 };

@@ -17,6 +17,9 @@ struct CpuKernel {
   void addLaunch(StringRef entry, SizeExpr units, int64_t grain) const;
 };
 
+/// The parts in which `length` is shared out: of at least `least`, and no more than `most`.
+SizeExpr countParts(SizeExpr length, int64_t least, int64_t most);
+
 /// Emits an error at the kernel if its schedule does not fit its program: a dim that does not
 /// exist, another number of rounds, masks that the CPU does not support.
 LogicalResult checkSchedule(const KernelProgram &program, const CpuTarget &cpu, Attribute schedule);

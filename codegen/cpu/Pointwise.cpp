@@ -14,6 +14,11 @@ void CpuKernel::addLaunch(StringRef entry, SizeExpr units, int64_t grain) const 
   desc.launches.push_back(std::move(launch));
 }
 
+SizeExpr mlir::frit::countParts(SizeExpr length, int64_t least, int64_t most) {
+  auto constant = [&](int64_t value) { return SizeExpr::constant(length.getContext(), value); };
+  return length.ceilDiv(constant(least)).min(constant(most)).max(constant(1));
+}
+
 void mlir::frit::emitPointwise(const CpuKernel &kernel, CpuPointwiseAttr schedule) {
   const KernelProgram &program = kernel.program;
   MLIRContext *context = program.getContext();

@@ -508,12 +508,8 @@ void RowReduction::emit() {
 }
 
 void mlir::frit::emitSplitReduction(const CpuKernel &kernel, CpuRowsAttr schedule) {
-  MLIRContext *context = kernel.program.getContext();
-  SizeExpr length = kernel.program.getDomain().back();
-  auto constant = [&](int64_t value) { return SizeExpr::constant(context, value); };
-  SizeExpr parts = length.ceilDiv(constant(schedule.getSplitElements()))
-                       .min(constant(schedule.getMostParts()))
-                       .max(constant(1));
+  SizeExpr parts = countParts(kernel.program.getDomain().back(), schedule.getSplitElements(),
+                              schedule.getMostParts());
   RowReduction(kernel, schedule, "_parts").emitParts(parts);
   RowReduction(kernel, schedule).emitCombination(parts);
 }

@@ -18,9 +18,13 @@ def own(executables):
     return sum(json.loads(one.stats())["own_products"] for one in executables)
 
 
+#: MKL and torch are faster on Intel's processors, so other sizes are chosen there.
+IS_INTEL = "GenuineIntel" in Path("/proc/cpuinfo").read_text()
+
+
 def is_chosen(rows, columns, along_depth):
     """Whether frit's kernel is faster than MKL for sizes whose depth is from 128 to 512: `isProductFaster` of runtime/cpu/Product.h."""
-    if "GenuineIntel" in Path("/proc/cpuinfo").read_text():
+    if IS_INTEL:
         most = (128 if columns >= 16 else 64) if along_depth else 16
         return rows <= most and (along_depth or rows > 1)
     return rows <= 64 or columns >= 16

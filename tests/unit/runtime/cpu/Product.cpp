@@ -185,6 +185,7 @@ TEST(ProductChoice, FollowsSizes) {
            Case{kColumns, 32, 1152, 384, 16, true, false}, //
            Case{kColumns, 64, 384, 32, 16, true, false},   //
            Case{kColumns, 128, 1536, 384, 16, true, false},
+           Case{kColumns, 256, 1536, 384, 16, true, false},
            Case{kDepth, 1, 512, 512, 0, false, false}, // a machine without a kernel
            Case{kDepth, 0, 512, 512, 0, false, false}, //
        }) {
