@@ -29,7 +29,53 @@ public:
   }
 
   bool isComplete(Value value) const { return complete.contains(value); }
-  bool isPositive(SizeExpr size) const { return facts.provablyNonNegative(size - 1); }
+
+  /// Whether each element of the operand is read, which is so along repeated dims only if they are
+  /// surely not empty.
+  bool covers(ReindexOp reindex) const {
+    SmallVector<SizeExpr> extents = getSizes(reindex.getType());
+    MapAttr map = reindex.getMap();
+    llvm::SmallDenseSet<unsigned> used;
+    for (auto [result, size] :
+         llvm::zip_equal(map.getResults(), getSizes(tensorType(reindex.getOperand())))) {
+      SizeExpr at(result);
+      // The dims of the result on which the position depends.
+      llvm::SmallSetVector<SizeSymbolAttr, 2> dims;
+      at.forEachSymbol([&](SizeSymbolAttr symbol) {
+        if (symbol.isDim()) {
+          dims.insert(symbol);
+        }
+      });
+      if (dims.empty() ? !at.isConstant(0) || !size.isConstant(1) : dims.size() > 1) {
+        return false;
+      }
+      if (dims.empty()) {
+        continue;
+      }
+      auto split = at.splitLinear(dims[0]);
+      if (!split || !used.insert(dims[0].getPosition()).second) {
+        return false;
+      }
+      auto [coefficient, first] = *split;
+      SizeExpr last = first + extents[dims[0].getPosition()] - 1;
+      if (coefficient.isConstant(-1)) {
+        last = first;
+        first = last - extents[dims[0].getPosition()] + 1;
+      } else if (!coefficient.isConstant(1)) {
+        return false;
+      }
+      if (!facts.provablyNonNegative(SizeExpr::constant(size.getContext(), 0) - first) ||
+          !facts.provablyNonNegative(last - size + 1)) {
+        return false;
+      }
+    }
+    for (auto [dim, extent] : llvm::enumerate(extents)) {
+      if (!used.contains(dim) && !facts.provablyNonNegative(extent - 1)) {
+        return false;
+      }
+    }
+    return boundsAreOperand(reindex);
+  }
 
 private:
   void visit(Operation *op) {
@@ -130,51 +176,6 @@ private:
            number->isMinSignedValue();
   }
 
-  /// Whether each element of the operand is read. Sizes that are not known are taken as positive
-  /// where the operand is repeated along them.
-  bool covers(ReindexOp reindex) const {
-    SmallVector<SizeExpr> extents = getSizes(reindex.getType());
-    if (llvm::any_of(extents, [](SizeExpr extent) { return extent.isConstant(0); })) {
-      return false;
-    }
-    MapAttr map = reindex.getMap();
-    llvm::SmallDenseSet<unsigned> used;
-    for (auto [result, size] :
-         llvm::zip_equal(map.getResults(), getSizes(tensorType(reindex.getOperand())))) {
-      SizeExpr at(result);
-      // The dims of the result on which the position depends.
-      llvm::SmallSetVector<SizeSymbolAttr, 2> dims;
-      at.forEachSymbol([&](SizeSymbolAttr symbol) {
-        if (symbol.isDim()) {
-          dims.insert(symbol);
-        }
-      });
-      if (dims.empty() ? !at.isConstant(0) || !size.isConstant(1) : dims.size() > 1) {
-        return false;
-      }
-      if (dims.empty()) {
-        continue;
-      }
-      auto split = at.splitLinear(dims[0]);
-      if (!split || !used.insert(dims[0].getPosition()).second) {
-        return false;
-      }
-      auto [coefficient, first] = *split;
-      SizeExpr last = first + extents[dims[0].getPosition()] - 1;
-      if (coefficient.isConstant(-1)) {
-        last = first;
-        first = last - extents[dims[0].getPosition()] + 1;
-      } else if (!coefficient.isConstant(1)) {
-        return false;
-      }
-      if (!facts.provablyNonNegative(SizeExpr::constant(size.getContext(), 0) - first) ||
-          !facts.provablyNonNegative(last - size + 1)) {
-        return false;
-      }
-    }
-    return boundsAreOperand(reindex);
-  }
-
   /// Whether the map's bounds only say where the operand begins and ends.
   static bool boundsAreOperand(ReindexOp reindex) {
     MapAttr map = reindex.getMap();
@@ -249,25 +250,13 @@ private:
     RequireOp::create(builder, loc, value);
   }
 
-  /// The index before it was repeated along dims that are not empty.
+  /// The index before views of the same values: it is repeated along dims that are not empty, or
+  /// its dims change their order.
   static Value stripped(Value index, const Completeness &completeness) {
-    while (auto view = index.getDefiningOp<ReindexOp>()) {
-      MapAttr map = view.getMap();
-      llvm::SmallDenseSet<unsigned> kept;
-      bool isRepeat = !map.hasBounds();
-      for (auto [result, size] :
-           llvm::zip_equal(map.getResults(), getSizes(tensorType(view.getOperand())))) {
-        std::optional<unsigned> dim = SizeExpr(result).getDim();
-        isRepeat &= dim ? kept.insert(*dim).second && getSizes(view.getType())[*dim] == size
-                        : size.isConstant(1) && SizeExpr(result).isConstant(0);
-      }
-      for (auto [dim, extent] : llvm::enumerate(getSizes(view.getType()))) {
-        isRepeat &= kept.contains(dim) || completeness.isPositive(extent);
-      }
-      if (!isRepeat) {
-        break;
-      }
+    auto view = index.getDefiningOp<ReindexOp>();
+    while (view && !view.getMap().hasBounds() && completeness.covers(view)) {
       index = view.getOperand();
+      view = index.getDefiningOp<ReindexOp>();
     }
     return index;
   }

@@ -2,7 +2,7 @@
 // RUN: frit-opt --split-input-file --frit-require-errors=gpu %s | FileCheck %s --check-prefix=GPU
 
 // A division raises nothing on a GPU, an index does.
-// GPU-COUNT-1: frit.require
+// GPU-COUNT-2: frit.require
 // GPU-NOT: frit.require
 
 // A slice cuts elements of a quotient away.
@@ -86,4 +86,25 @@ frit.graph @calls(%a: tensor<4xi64>, %b: tensor<4xi64>, %c: tensor<4xi64>) -> (t
   %d = arith.divsi %b, %a : tensor<4xi64>
   %unused = frit.aten "aten.neg.default"(%d) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<4xi64>) -> tensor<4xi64>
   frit.return %s : tensor<4xi64>
+}
+
+// -----
+
+// What is repeated along a dim that may be empty is not read where it is. The check is of the index
+// before it was repeated along columns, flipped and transposed.
+// CHECK-LABEL: @repeated
+// CHECK-SAME: %[[I:[a-z0-9]*]]: tensor<3x2xi64>)
+// CHECK: %[[V:.*]] = frit.gather %{{.*}}[%[[I]]] <(d0, d1)[v0] -> (v0)> check <wrap> {{.*}} -> tensor<3x2xi64>
+// CHECK-NEXT: frit.reduce <sum> %[[V]] dims [0, 1]
+// CHECK-COUNT-1: frit.require
+// CHECK-NOT: frit.require
+frit.graph @repeated(%w: tensor<5x4xf32>, %i: tensor<3x2xi64>)
+    -> (tensor<?x2x3x4xf32, #frit.dims<[s0, 2, 3, 4]>>, tensor<?x2x3x4xf32, #frit.dims<[s1, 2, 3, 4]>>)
+    attributes {symbols = [#frit.symbol<"s0", min = 0>, #frit.symbol<"s1", min = 1>]} {
+  %k = frit.reindex %i <(d0, d1, d2) -> (2 - d1, d0)> : tensor<3x2xi64> -> tensor<2x3x4xi64>
+  %g = frit.gather %w[%k] <(d0, d1, d2)[v0] -> (v0, d2)> check <wrap> : tensor<5x4xf32>, tensor<2x3x4xi64> -> tensor<2x3x4xf32>
+  %maybe = frit.reindex %g <(d0, d1, d2, d3) -> (d1, d2, d3)> : tensor<2x3x4xf32> -> tensor<?x2x3x4xf32, #frit.dims<[s0, 2, 3, 4]>>
+  %h = frit.gather %w[%k] <(d0, d1, d2)[v0] -> (v0, d2)> check <wrap> : tensor<5x4xf32>, tensor<2x3x4xi64> -> tensor<2x3x4xf32>
+  %sure = frit.reindex %h <(d0, d1, d2, d3) -> (d1, d2, d3)> : tensor<2x3x4xf32> -> tensor<?x2x3x4xf32, #frit.dims<[s1, 2, 3, 4]>>
+  frit.return %maybe, %sure : tensor<?x2x3x4xf32, #frit.dims<[s0, 2, 3, 4]>>, tensor<?x2x3x4xf32, #frit.dims<[s1, 2, 3, 4]>>
 }

@@ -73,6 +73,28 @@ def test_indices_of_what_is_the_same_everywhere(name, indices):
     assert outcome(torch.compile(UNIFORM[name], backend="frit"), w, i) == outcome(UNIFORM[name], w, i)
 
 
+REPEATED = {
+    "expanded": lambda w, i, n: w[i][None].expand(n, -1, -1) * 2,
+    "broadcast": lambda w, i, n: w[i][:, None] * torch.ones(n)[:, None],
+    "divided": lambda w, i, n: (7 // (i - i))[:, None].expand(-1, n) + 1,
+}
+
+
+@pytest.mark.parametrize("indices", [[1, 2], [1, 50], [-1, 1], [-6, 1]])
+@pytest.mark.parametrize("name", REPEATED)
+@torch._dynamo.config.patch(capture_scalar_outputs=True)
+def test_errors_of_what_is_repeated_zero_times(name, indices):
+    """A value that is repeated along an empty dimension has no element left, but its error remains."""
+
+    def function(w, i, count):
+        return REPEATED[name](w, i, count.item())
+
+    compiled = torch.compile(function, backend="frit")
+    w, i = torch.randn(5, 3), torch.tensor(indices)
+    for count in 4, 0, 1:
+        assert outcome(compiled, w, i, torch.tensor(count)) == outcome(function, w, i, torch.tensor(count))
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.bool])
 @pytest.mark.parametrize("function", [lambda x: True - x, lambda x: x - True, lambda x: torch.rsub(x, True)])
 def test_booleans_are_not_subtracted(function, dtype):
