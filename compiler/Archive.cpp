@@ -124,7 +124,7 @@ static std::string describeOther(llvm::ArrayRef<std::string> names) {
     return "is a file of torch.save or torch.jit.save, which frit does not read; write the program "
            "with torch.export.save";
   }
-  return "holds no exported model (models/*.json); write it with torch.export.save";
+  return "holds no exported model (models/*.json): torch.export.save did not write it, or failed";
 }
 
 /// The requested model, or the only one; empty and `error` set if there is none.

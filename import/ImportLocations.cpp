@@ -14,13 +14,25 @@ static Location parseSource(MLIRContext *context, StringRef source) {
                       FileLineColLoc::get(context, file, line, 0));
 }
 
-/// The innermost frame of a Python traceback, in the same form.
+/// Whether a file is one of torch's own, by the rule of python/frit/capture/sources.py.
+static bool isOfTorch(StringRef file) {
+  return file.contains("/site-packages/torch/") || file.contains("/dist-packages/torch/");
+}
+
+/// The innermost frame of a Python traceback outside of torch's modules, in the same form.
 static Location parseStackTrace(MLIRContext *context, StringRef trace) {
-  size_t at = trace.rfind("File \"");
-  if (at == StringRef::npos) {
+  StringRef start = "File \"";
+  size_t innermost = trace.rfind(start), at = innermost;
+  if (innermost == StringRef::npos) {
     return UnknownLoc::get(context);
   }
-  auto [file, rest] = trace.drop_front(at + 6).split('"');
+  while (at != StringRef::npos && isOfTorch(trace.substr(at + start.size()).split('"').first)) {
+    at = trace.take_front(at).rfind(start);
+  }
+  if (at == StringRef::npos) {
+    at = innermost;
+  }
+  auto [file, rest] = trace.drop_front(at + start.size()).split('"');
   unsigned line = 0;
   rest.consume_front(", line ");
   rest.consumeInteger(10, line);

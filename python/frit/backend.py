@@ -26,7 +26,7 @@ from .capture.graph import Captured, capture
 from .eager import rows
 from .eager.decompositions import LazyTable
 from .errors import CompileError, FritError, OptionError
-from .logs import artifact, log, note_entry
+from .logs import artifact, counted, log, note_entry
 from .modes import autotune, cuda_graphs
 from .sizes import buckets, record, specialize
 from .verify import guard
@@ -161,7 +161,9 @@ def _compile(gm, example_inputs, settings, wrap, store=None):
             # The backward runs outside AOTAutograd's wrapper, so it must be hidden from Dynamo separately.
             return _untraced(compile_backward(inner, inputs))
 
-        with store.in_use() if store else contextlib.nullcontext():
+        # A graph takes no effect tokens: a result that torch takes from a cache would not be given any.
+        unlifted = torch._functorch.config.patch(unlift_effect_tokens=True)
+        with unlifted, store.in_use() if store else contextlib.nullcontext():
             return aot_module_simplified(
                 gm,
                 example_inputs,
@@ -398,7 +400,7 @@ def _count(name, stage, nodes, report, short):
     tally[f"graphs_{stage}"] += 1
     calls = sum(short["calls"].values())
     left = f" ({', '.join(sorted(short['calls']))})" if calls else ""
-    log.info("%s: %d nodes, %d kernels, %d ATen calls%s", name, nodes, short["kernels"], calls, left)
+    log.info("%s: %s, %s, %s%s", name, counted(nodes, "node"), counted(short["kernels"], "kernel"), counted(calls, "ATen call"), left)
     for what, number in (("nodes", nodes), ("kernels", short["kernels"]), ("guards", short["guards"]), ("aten_calls", calls)):
         tally[what] += number
     for op, number in short["calls"].items():

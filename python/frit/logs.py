@@ -30,6 +30,11 @@ log = logging.getLogger("frit")
 
 
 @functools.cache
+def counted(number, one, several=None):
+    """A number with its noun: `1 kernel`, `2 kernels`."""
+    return f"{number} {one if number == 1 else several or one + 's'}"
+
+
 def artifact(name):
     """The logger of an artifact."""
     return logging.getLogger(f"frit.artifact.{name}")

@@ -11,6 +11,7 @@ process finds the results under the same keys.
 
 import contextlib
 import copy
+import inspect
 
 import torch
 import torch._dynamo
@@ -20,7 +21,7 @@ from torch.utils._pytree import tree_map
 
 from . import backend
 from .cache import compiled_graphs
-from .errors import CompileError
+from .errors import CompileError, OptionError
 
 
 class _Compiled(BaseException):
@@ -43,7 +44,9 @@ def precompile(model, *args, device=None, mode=None, options=None, dynamic=None,
 
 
 def compile_only(model, args, kwargs, device=None, mode=None, options=None, dynamic=None, look=lambda gm, example_inputs: None):
-    """Compiles `model` for its arguments as one graph and runs nothing. `look(gm, example_inputs)` is called with Dynamo's graph."""
+    """Compiles `model` for its arguments as one graph and runs nothing. `look(gm, example_inputs)` is called with Dynamo's graph. OptionError if it
+    does not take these arguments."""
+    _check_arguments(model, args, kwargs)
     real = _Real(device)
     args, kwargs = tree_map(real.tensor, (args, kwargs))
 
@@ -57,6 +60,20 @@ def compile_only(model, args, kwargs, device=None, mode=None, options=None, dyna
             torch.compile(plain, backend=compile_and_stop, dynamic=dynamic, fullgraph=True)(*args, **kwargs)
         except _Compiled:
             pass
+
+
+def _check_arguments(model, args, kwargs):
+    function = model.forward if isinstance(model, torch.nn.Module) else model
+    try:
+        # What a decorator wraps may take more than the decorated function.
+        signature = inspect.signature(function, follow_wrapped=False)
+    except ValueError:  # of a function in C
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        name = getattr(function, "__qualname__", type(model).__name__)
+        raise OptionError(f"frit: {name}: {error}; give the arguments of a call beside the function; they may be without data (device='meta')") from error
 
 
 @contextlib.contextmanager

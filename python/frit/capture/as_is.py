@@ -19,7 +19,7 @@ from torch._dynamo.utils import counters
 from torch.fx.graph import _BoxedCodeGen
 
 from ..errors import CompileError
-from ..logs import log
+from ..logs import counted, log
 from .opaque import current
 
 #: How the runtime's message ends where the reason is no mistake of the compiler's: an operator and its fake kernel disagree, or an argument needs autograd.
@@ -126,7 +126,8 @@ def instead(gm, name, nodes, short):
     calls = sum(short["calls"].values())
     left = f" ({', '.join(sorted(short['calls']))})" if calls else ""
     counters["frit"]["dry_runs"] += 1
-    log.warning("%s: %d nodes would run as %d kernels and %d ATen calls%s; dryrun runs it as it was traced", name, nodes, short["kernels"], calls, left)
+    would = f"{counted(nodes, 'node')} would run as {counted(short['kernels'], 'kernel')} and {counted(calls, 'ATen call')}{left}"
+    log.warning("%s: %s; dryrun runs it as it was traced", name, would)
     return boxed(gm)
 
 

@@ -337,7 +337,7 @@ def _is_contiguous(value):
 
 
 def _no_text(node):
-    raise Inexpressible(f"{getattr(node.target, '__name__', node.target)} has no text in the export schema")
+    raise Inexpressible(f"{getattr(node.target, '__name__', node.target)} is not in torch's export format")
 
 
 def _parts(node):

@@ -45,7 +45,7 @@ class Inexpressible(Exception):
     """Raised if the export schema cannot express a node, with the reason; the node becomes a Python step."""
 
     def __str__(self):
-        return super().__str__() or "its arguments have no text in the export schema"
+        return super().__str__() or "torch's export format cannot describe its arguments"
 
 
 class Slot:

@@ -1,7 +1,7 @@
 """The user's source line of a node, as short text.
 
-torch records a stack trace per node; error messages, reports and kernel listings show its innermost frame. Many nodes have the same trace, so each
-is parsed once per process.
+torch records a stack trace per node; error messages, reports and kernel listings show its innermost frame outside of torch's own modules, since a
+user calls `nn.Embedding` but does not write its line. Many nodes have the same trace, so each is parsed once per process.
 """
 
 import functools
@@ -9,16 +9,17 @@ import os
 import re
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n?(?P<code>[^\n]*)')
+#: import/ImportLocations.cpp has the same rule, for archives of other machines.
+_OF_TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
 
 
 @functools.lru_cache(maxsize=65536)
 def innermost(stack_trace):
     """`file.py:12 in fn: code` for a stack trace as torch writes it, or an empty string."""
-    frame = None
-    for frame in _FRAME.finditer(stack_trace):  # noqa: B007 (the last one is wanted)
-        pass
-    if frame is None:
+    frames = list(_FRAME.finditer(stack_trace))
+    if not frames:
         return ""
+    frame = next((one for one in reversed(frames) if not _OF_TORCH.search(one["file"])), frames[-1])
     place = f"{os.path.basename(frame['file'])}:{frame['line']} in {frame['function']}"
     code = frame["code"].strip()
     return f"{place}: {code}" if code else place

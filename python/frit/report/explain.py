@@ -12,6 +12,7 @@ import json
 import tempfile
 
 from .. import backend as _backend
+from ..logs import counted
 from ..modes import cuda_graphs
 from ..modes.cuda_graphs import in_bytes
 from ..roofline import points as roofline
@@ -92,18 +93,19 @@ class Explanation:
         kernels, calls = self.kernels, self.aten_calls
         launches = sum(kernel.get("uses", 1) for kernel in kernels)
         parts = [
-            f"{_count(sum(graph['nodes'] for graph in self.graphs), 'operator')} in {_count(len(self.graphs), 'graph')}",
-            f"{_count(len(self.breaks), 'graph break')}: {_count(len(kernels), 'kernel')} ({_count(launches, 'launch', 'launches')})",
-            f"{_count(len(calls), 'ATen call')}",
-            f"{_count(len(self.callbacks), 'Python step')}",
+            f"{counted(sum(graph['nodes'] for graph in self.graphs), 'operator')} in {counted(len(self.graphs), 'graph')}",
+            f"{counted(len(self.breaks), 'graph break')}: {counted(len(kernels), 'kernel')} ({counted(launches, 'launch', 'launches')})",
+            f"{counted(len(calls), 'ATen call')}",
+            f"{counted(len(self.callbacks), 'Python step')}",
         ]
         if branches := sum(len(graph["control_flow"]) for graph in self.graphs):
-            parts.append(_count(branches, "branch or loop", "branches and loops"))
+            parts.append(counted(branches, "branch or loop", "branches and loops"))
         lines = [", ".join(parts)]
         left = []
         for place, names in (("ATen", [call["op"] for call in calls]), ("Python", self.callbacks)):
             if names:
                 left.append(f"left to {place}: " + ", ".join(f"{name}{_times(count)}" for name, count in collections.Counter(names).most_common()))
+                left[-1] += self._run_by_frit() if place == "ATen" else ""
         whole = [graph["name"] for graph in self.graphs if graph["whole_graph"]]
         if whole:
             left.append(f"not compiled, run operator by operator: {', '.join(whole)}")
@@ -123,9 +125,16 @@ class Explanation:
             temporaries, peak = (max(graph[key] for graph in ran) for key in ("temporary_bytes", "peak_bytes"))
             moves = _moves(self.graphs)
             predicted = max((graph.get("peak_of_plan", 0) for graph in ran), default=0)
-            shown = f"{in_bytes(peak)} at the peak with results" + (f" ({in_bytes(predicted)} predicted)" if predicted else "")
+            shown = f"{in_bytes(peak)} at the peak with results" + (f" ({in_bytes(predicted)} predicted, with what ATen allocates)" if predicted else "")
             lines.append(f"memory of the largest graph: {in_bytes(temporaries)} of temporaries, {shown}{moves}")
         return "\n".join(lines)
+
+    def _run_by_frit(self):
+        """How many of ATen's calls were runs of frit's own kernels instead, which each call decides by its sizes."""
+        kinds = {"own_products": "product", "own_attention": "attention", "own_convolutions": "convolution", "own_orders": "sort"}
+        ran = [(sum(graph.get(key) or 0 for graph in self.graphs), what) for key, what in kinds.items()]
+        said = ", ".join(counted(number, what) for number, what in ran if number)
+        return f" (frit's own kernels ran {said} of them)" if said else ""
 
     def _breaks(self):
         return [f"graph break at {one['source'] or 'an unknown line'} ({one['reason']})" for one in self.breaks]
@@ -133,20 +142,20 @@ class Explanation:
     def __str__(self):
         lines = [self.summary(), *self._breaks()[SHOWN_BREAKS:], ""]
         for graph in [*self.graphs, *(graph for graph, _ in self.others)]:
-            head = f"{graph['name']}: {graph['nodes']} nodes, {len(graph['kernels'])} kernels"
-            lines.append(f"{head}, {len(graph['aten_calls'])} ATen calls, {len(graph['callbacks'])} Python steps")
+            head = f"{graph['name']}: {counted(graph['nodes'], 'node')}, {counted(len(graph['kernels']), 'kernel')}"
+            lines.append(f"{head}, {counted(len(graph['aten_calls']), 'ATen call')}, {counted(len(graph['callbacks']), 'Python step')}")
             if graph["whole_graph"]:
                 lines.append(f"  runs as it was traced, operator by operator: {graph['whole_graph']}")
                 continue
             lines.append(f"  {_memory(graph)}")
             if graph.get("own_products"):
-                lines.append(f"  {graph['own_products']} matrix products in frit's own kernel, in {_count(graph['runs'], 'call')}")
+                lines.append(f"  {graph['own_products']} matrix products in frit's own kernel, in {counted(graph['runs'], 'call')}")
             if graph.get("own_attention"):
-                lines.append(f"  attention in frit's own kernel {_count(graph['own_attention'], 'time')}, in {_count(graph['runs'], 'call')}")
+                lines.append(f"  attention in frit's own kernel {counted(graph['own_attention'], 'time')}, in {counted(graph['runs'], 'call')}")
             if graph.get("own_convolutions"):
-                lines.append(f"  {graph['own_convolutions']} convolutions in frit's own kernel, in {_count(graph['runs'], 'call')}")
+                lines.append(f"  {graph['own_convolutions']} convolutions in frit's own kernel, in {counted(graph['runs'], 'call')}")
             if graph.get("own_orders"):
-                lines.append(f"  {graph['own_orders']} sorts and topks in frit's own kernel, in {_count(graph['runs'], 'call')}")
+                lines.append(f"  {graph['own_orders']} sorts and topks in frit's own kernel, in {counted(graph['runs'], 'call')}")
             if graph.get("overlap_copies"):
                 lines.append(f"  {graph['overlap_copies']} arguments written to on a copy: they share memory with other arguments")
             for op, count in graph.get("stride_copies", {}).items():
@@ -189,10 +198,6 @@ def _costs(kernel):
         yield f"{roofline.in_time(kernel['seconds'])} measured"
 
 
-def _count(number, one, several=None):
-    return f"{number} {one if number == 1 else several or one + 's'}"
-
-
 def _times(count):
     return f" x{count}" if count > 1 else ""
 
@@ -213,11 +218,11 @@ def _control_flow(graph):
     """Branches and loops, with the user's lines."""
     for one in graph["control_flow"]:
         place = f" of {one['graph']}" if "graph" in one else ""
-        yield f"  {one['op'].partition('.')[2]}{place}: a step with {_count(len(one['graphs']), 'graph')}".rstrip(": ")
+        yield f"  {one['op'].partition('.')[2]}{place}: a step with {counted(len(one['graphs']), 'graph')}".rstrip(": ")
         if one.get("source"):
             yield f"    {one['source']}"
     if graph["control_flow"]:
-        yield f"  {_count(graph.get('subgraph_calls', 0), 'call')} of graphs of branches and loops"
+        yield f"  {counted(graph.get('subgraph_calls', 0), 'call')} of graphs of branches and loops"
 
 
 def _guards(graph):
@@ -259,8 +264,8 @@ def _padding(graph):
 def _specialized(graph):
     if graph.get("specialized_buckets") or graph.get("specialize_failures"):
         yield (
-            f"  specialised kernels for {graph['specialized_buckets']} buckets ({graph['specialized_kernels']} kernels, "
-            f"{graph['specialized_calls']} calls), {graph['specialize_failures']} could not be compiled"
+            f"  specialised kernels for {counted(graph['specialized_buckets'], 'bucket')} ({counted(graph['specialized_kernels'], 'kernel')}, "
+            f"{counted(graph['specialized_calls'], 'call')}), {graph['specialize_failures']} could not be compiled"
         )
 
 

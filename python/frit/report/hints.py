@@ -12,6 +12,9 @@ _MUCH_WASTE = 25
 #: The ratio of the bytes that a graph moves to those that it must move, above which there is a hint.
 _MUCH_TRAFFIC = 3
 
+#: What helps where torch's own operators run in Python.
+_REMEDIES = {"flex_attention": "it computes all scores, unfused; scaled_dot_product_attention with attn_mask has a kernel"}
+
 
 def of_graph(graph, anatomy):
     """The sentences about one graph: an entry of an Explanation, and its Anatomy (or None)."""
@@ -21,7 +24,7 @@ def of_graph(graph, anatomy):
         found += _traffic(anatomy)
         found += _saved(graph, anatomy)
     found += _calls(graph)
-    found += [f"Python runs {step} at each call ({why}); register it with torch.library to keep it in the plan"
+    found += [f"Python runs {step} at each call ({why}); {_REMEDIES.get(step, 'register it with torch.library to keep it in the plan')}"
               for step, why in zip(graph["callbacks"], graph["callback_reasons"])]
     for entry in graph["buckets"]:
         if entry.get("hits") and waste(entry) > _MUCH_WASTE:

@@ -12,7 +12,7 @@ import tempfile
 import torch
 
 from .. import backend as _backend
-from ..logs import log
+from ..logs import counted, log
 from ..modes.cuda_graphs import in_bytes
 from ..pages.text import element, page, table
 from .collected import Collected, breaks_of
@@ -76,7 +76,7 @@ class Program:
         os.makedirs(self.folder, exist_ok=True)
         with open(os.path.join(self.folder, "index.html"), "w", encoding="utf-8") as index:
             index.write(page("frit: compiled functions", body))
-        log.warning("the report on %d compiled functions is in %s", len(rows), os.path.join(self.folder, "index.html"))
+        log.warning("the report on %s is in %s", counted(len(rows), "compiled function"), os.path.join(self.folder, "index.html"))
 
 
 class Function:

@@ -24,7 +24,7 @@ def parse_input(text):
     parts = form.split("x") if form else []
     dtype = parts.pop() if parts and not parts[-1].isdecimal() else ""
     if form.endswith("x") or (dtype and dtype not in _DTYPES) or not all(part.isdecimal() for part in parts) or not form:
-        raise OptionError(f"frit bench: --input={text!r} is not of the form ids=4x64xi64; types: {', '.join(_DTYPES)}")
+        raise OptionError(f"--input={text!r} is not of the form ids=4x64xi64; types: {', '.join(_DTYPES)}")
     return name, [int(part) for part in parts], dtype
 
 
@@ -48,7 +48,7 @@ def inputs_of(model, given, plan):
     rest = [form for name, *form in forms if not name]
     known = {value.name for value in model.inputs}
     if unknown := sorted(set(named) - known):
-        raise OptionError(f"frit bench: the model has no input {unknown[0]!r}; it has {', '.join(sorted(known))}")
+        raise OptionError(f"the model has no input {unknown[0]!r}; it has {', '.join(sorted(known))}")
     found = []
     for value in model.inputs:
         if value.kind != "tensor":
@@ -63,7 +63,7 @@ def inputs_of(model, given, plan):
             # A size that is an argument of its own is that of the tensors.
             found[one["input"]] = symbols[one["name"]] * one["scale"] + one["offset"]
     if rest:
-        raise OptionError(f"frit bench: {len(rest)} --input more than the model's {len(model.inputs)} inputs")
+        raise OptionError(f"{len(rest)} --input more than the model's {len(model.inputs)} inputs")
     return found
 
 
@@ -110,7 +110,7 @@ def run(path, given, iterations, warmup, as_json, allow_host_code):
     from ..loading import load
 
     if iterations < 1 or warmup < 0:
-        raise OptionError("frit bench: --iterations takes a number from 1, --warmup one from 0")
+        raise OptionError("--iterations takes a number from 1, --warmup one from 0")
     model = load(path, allow_host_code=allow_host_code)
     artifact = read_file(path)
     inputs = inputs_of(model, given, artifact["plans"][0])

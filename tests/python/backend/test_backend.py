@@ -175,7 +175,7 @@ def test_one_line_a_graph_is_logged():
         logs.silence()
         logs.log.handlers.clear()
     (line,) = [record.getMessage() for record in records if record.name == "frit"]
-    assert "2 kernels, 1 ATen calls (aten.sort.default)" in line
+    assert "2 kernels, 1 ATen call (aten.sort.default)" in line
 
 
 def test_reset_forgets_and_is_called_by_torchs(executables):

@@ -101,7 +101,7 @@ def test_a_dry_run_says_what_would_run_and_runs_eager(results_folder, caplog):
     with caplog.at_level(logging.WARNING), torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
         assert torch.equal(torch.compile(function, backend="frit", options={"dryrun": True})(x), torch.compile(function, backend="aot_eager")(x))
     (line,) = [record.getMessage() for record in caplog.records]
-    assert re.fullmatch(r"graph0_inference: \d+ nodes would run as 1 kernels and 1 ATen calls \(aten.cumsum.default\); dryrun runs it as it was traced", line)
+    assert re.fullmatch(r"graph0_inference: \d+ nodes would run as 1 kernel and 1 ATen call \(aten.cumsum.default\); dryrun runs it as it was traced", line)
     assert not [event for event in profile.events() if event.name.startswith("frit_")]
     assert tally()["dry_runs"] == 1 and not stored(results_folder)
     torch.compiler.reset()

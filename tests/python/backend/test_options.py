@@ -89,7 +89,7 @@ def test_frit_logs_is_read_from_the_environment():
     child = {**os.environ, "FRIT_LOGS": "frit,fallbacks,timing"}
     said = fresh.run(["-c", code], env=child)
     assert said.returncode == 0, said.stderr
-    assert "I frit: graph0_inference: 2 nodes, 1 kernels, 1 ATen calls (aten.cumsum.default)" in said.stderr
+    assert "I frit: graph0_inference: 2 nodes, 1 kernel, 1 ATen call (aten.cumsum.default)" in said.stderr
     assert "D frit.artifact.fallbacks: graph0_inference: aten.cumsum.default runs in ATen: " in said.stderr
     assert "D frit.artifact.timing: graph0_inference: 2 nodes, captured in " in said.stderr and not said.stdout
     child["FRIT_LOGS"] = "fallback"
@@ -117,7 +117,7 @@ def test_lines_are_json_on_request():
     assert call["level"] == "debug" and call["graph"] == "graph0_inference" and call["entry"]["op"] == "aten.cumsum.default"
     assert "aten.cumsum.default runs in ATen" in call["text"] and call["entry"]["reason"]
     (kernel,) = [line for line in lines if line["logger"] == "frit.artifact.kernels"]
-    assert kernel["entry"]["schedule"] and any("1 kernels" in line["text"] for line in lines if line["logger"] == "frit")
+    assert kernel["entry"]["schedule"] and any("1 kernel," in line["text"] for line in lines if line["logger"] == "frit")
 
 
 def test_an_unknown_format_of_lines_is_a_warning():

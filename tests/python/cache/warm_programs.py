@@ -77,6 +77,24 @@ def dropout(compiled):
 
 
 @program
+def effects(compiled):
+    """Operators that check for errors are effects, which torch keeps in order by tokens."""
+    a = randn(4, 4)
+    square = a @ a.t() + 4 * torch.eye(4)
+    found = []
+    for grad in (False, True):
+        with torch.set_grad_enabled(grad):
+            x = square.clone().requires_grad_()
+            y = compiled(lambda x: torch.linalg.inv(torch.linalg.cholesky(x)) + torch.linalg.solve(x, x[0]))(x)
+            found += [y, *(torch.autograd.grad(y.sum(), x) if grad else ())]
+    try:
+        compiled(lambda x: torch.linalg.cholesky(x))(-square)
+    except torch.linalg.LinAlgError as error:
+        found.append(str(error))
+    return found
+
+
+@program
 def dynamic_sizes(compiled):
     run = compiled(lambda x, w: torch.relu(x @ w) * x.shape[0] if x.shape[0] > 8 else torch.tanh(x @ w), dynamic=True)
     found = []

@@ -236,6 +236,10 @@ def test_flex_attention_with_a_score_and_a_mask():
         return flex_attention(q, q, q, score_mod=lambda s, b, h, i, j: s + (i - j) * 0.1, block_mask=mask)
 
     torch.testing.assert_close(torch.compile(attend, backend="frit")(q), torch.compile(attend, backend="aot_eager")(q))
+    explanation = explain(attend)(q)
+    assert "left to Python: flex_attention" in explanation.summary()
+    hint = "Python runs flex_attention at each call (flex_attention is not in torch's export format); it computes all scores, unfused; "
+    assert [one for one in explanation.hints if one.startswith(hint)]
 
 
 # -- calls that a plan was not compiled for --------------------------------------------------------

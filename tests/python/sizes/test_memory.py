@@ -235,6 +235,12 @@ def test_wrong_names_and_missing_sizes_are_errors():
         memory.at(batch=3)
 
 
+@pytest.mark.parametrize("call", [lambda f: frit.memory(torch.compile(f, backend="frit")), lambda f: frit.precompile(f)])
+def test_arguments_that_are_missing_are_named(call, folder):
+    with pytest.raises(OptionError, match="missing a required argument: 'rows'; give the arguments of a call beside the function"):
+        call(lambda rows, width: rows * width)
+
+
 def test_sizes_that_were_equal_are_one_size():
     memory = frit.memory(lambda x: x.sin() * 2, torch.randn(16, 16))
     with pytest.raises(OptionError, match=r"rows and columns are one size \(x\[1\] = x\[0\]\); trace with sizes that differ"):

@@ -173,7 +173,7 @@ def test_a_miss_runs_the_kernels_for_all_sizes():
 def test_explain_shows_them():
     settings = {"dynamic": True, "options": {"buckets": {"x[0]": [8], "x[1]": "off"}, "bucket_policy": "specialize"}}
     shown = str(frit.explain(double, **settings).over([(torch.randn(n, 7),) for n in (4, 5)]))
-    assert "specialised kernels for 1 buckets (1 kernels, 0 calls), 0 could not be compiled" in shown
+    assert "specialised kernels for 1 bucket (1 kernel, 0 calls), 0 could not be compiled" in shown
 
 
 def test_at_most_64_sets_of_kernels():

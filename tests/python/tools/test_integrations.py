@@ -19,7 +19,8 @@ def test_program(section, tmp_path):
     (program,) = SECTIONS[section]
     file = tmp_path / "program.py"
     file.write_text(program, encoding="utf-8")
-    environment = {**os.environ, "PATH": f"{ROOT / 'build/bin'}:{os.environ['PATH']}", "FRIT_CACHE_DIR": str(tmp_path / "cache"), "OMP_NUM_THREADS": "2"}
+    tools = f"{os.environ.get('FRIT_BUILD_DIR', ROOT / 'build')}/bin"
+    environment = {**os.environ, "PATH": f"{tools}:{os.environ['PATH']}", "FRIT_CACHE_DIR": str(tmp_path / "cache"), "OMP_NUM_THREADS": "2"}
     done = fresh.run([*RUNNERS.get(section, ()), file], env=environment, cwd=tmp_path)
     assert done.returncode == 0, done.stderr[-3000:]
 
