@@ -320,9 +320,22 @@ static Tensor powerOfTensors(AtenCall &call, TensorBuilder &b) {
 // The table
 //===----------------------------------------------------------------------===//
 
+/// Refuses a factor that eager does not convert to the type of the result.
+static void checkAlpha(AtenCall &call) {
+  DType alpha = call.scalar("alpha").dtype(), result = call.resultDtype();
+  if (alpha == DType::Bool && result != DType::Bool) {
+    call.refuse("eager refuses a boolean alpha beside numbers");
+  } else if (isFloating(alpha) && !isFloating(result)) {
+    call.refuse("eager refuses a floating-point alpha beside integers");
+  }
+}
+
 /// lhs + alpha * rhs, or lhs - alpha * rhs; `reversed` swaps the sides.
 static SingleRule addition(bool subtract, bool reversed) {
   return [=](AtenCall &call, TensorBuilder &b) {
+    if (call.getNumArguments() > 2) {
+      checkAlpha(call);
+    }
     bool isScaled = call.getNumArguments() > 2 && !call.scalar("alpha").isLiteral(1);
     if (Tensor sum = subtract || isScaled ? Tensor() : addProductInPlace(call, b); sum.value) {
       return sum;

@@ -28,6 +28,13 @@ def _promoted(op, rule, *args, **kwargs):
     return op(*args, **kwargs) if result is NotImplemented else result
 
 
+def _power(base, exponent):
+    """Eager's power of booleans to the power of a boolean is a boolean; torch's rule promotes to int64."""
+    if base.dtype == torch.bool and isinstance(exponent, bool):
+        return base.clone() if exponent else torch.ones_like(base)
+    return NotImplemented
+
+
 # operator -> the position of `self` among its arguments
 OF_SELF = {
     aten.huber_loss.default: 0,
@@ -42,4 +49,5 @@ OF_SELF = {
 def decompositions(table):
     """OpOverload -> decomposition. They replace entries of `table` and call the replaced rules."""
     corrected = {op: functools.partial(_of_self, table[op], position) for op, position in OF_SELF.items()}
+    corrected[aten.pow.Tensor_Scalar] = _power
     return corrected | {op: functools.partial(_promoted, op, table[op]) for op in (aten.addr.default, aten.threshold_backward.default)}

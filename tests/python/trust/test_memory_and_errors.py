@@ -102,6 +102,28 @@ def test_booleans_are_not_subtracted(function, dtype):
     assert outcome(torch.compile(function, backend="frit"), x) == outcome(function, x)
 
 
+@pytest.mark.parametrize("dtype", [torch.int64, torch.float32, torch.bool])
+@pytest.mark.parametrize("alpha", [True, 2.5, 2])
+@pytest.mark.parametrize("function", [torch.add, torch.sub, torch.rsub])
+def test_a_factor_of_another_kind_is_refused(function, alpha, dtype):
+    def scaled(x):
+        return function(x, x, alpha=alpha), function(x, 1, alpha=alpha)
+
+    x = torch.tensor([1, 0, 3]).to(dtype)
+    # Dynamo refuses some of them itself, with another type of error than eager's.
+    expected = outcome(torch.compile(scaled, backend="aot_eager"), x)
+    assert isinstance(expected, tuple) == isinstance(outcome(scaled, x), tuple)
+    torch.compiler.reset()
+    assert outcome(torch.compile(scaled, backend="frit"), x) == expected
+
+
+@pytest.mark.parametrize("exponent", [True, False])
+def test_the_power_of_booleans_is_boolean(exponent):
+    x = torch.tensor([True, False])
+    result = torch.compile(lambda x: x**exponent, backend="frit")(x)
+    assert result.dtype == torch.bool and torch.equal(result, x**exponent)
+
+
 @pytest.mark.usefixtures("lenient")
 def test_integers_beyond_64_bits():
     def function(x, s):
