@@ -134,7 +134,9 @@ class Explanation:
         kinds = {"own_products": "product", "own_attention": "attention", "own_convolutions": "convolution", "own_orders": "sort"}
         ran = [(sum(graph.get(key) or 0 for graph in self.graphs), what) for key, what in kinds.items()]
         said = ", ".join(counted(number, what) for number, what in ran if number)
-        return f" (frit's own kernels ran {said} of them)" if said else ""
+        # The counts are those of all calls.
+        calls = counted(max((graph.get("runs") or 0 for graph in self.graphs), default=0), "call")
+        return f" (frit's own kernels ran {said} of them in {calls})" if said else ""
 
     def _breaks(self):
         return [f"graph break at {one['source'] or 'an unknown line'} ({one['reason']})" for one in self.breaks]

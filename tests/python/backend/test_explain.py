@@ -21,7 +21,7 @@ def test_the_first_lines_sum_up_all_graphs():
     head, left, where, compiled, memory = explanation.summary().splitlines()
     assert head == "5 operators in 2 graphs, 1 graph break: 2 kernels (2 launches), 3 ATen calls, 0 Python steps"
     ran = sum(graph["own_products"] for graph in explanation.graphs)
-    assert left == "left to ATen: aten.mm.default x3" + (f" (frit's own kernels ran {ran} products of them)" if ran else "") and ran in (0, 3)
+    assert left == "left to ATen: aten.mm.default x3" + (f" (frit's own kernels ran {ran} products of them in 1 call)" if ran else "") and ran in (0, 3)
     line = broken.__code__.co_firstlineno + 2
     assert where.startswith(f"graph break at test_explain.py:{line} in broken: torch._dynamo.graph_break() (Call to `torch._dynamo.graph_break()`")
     assert compiled.startswith("compiled in ") and "codegen " in compiled and "cache" not in compiled
@@ -72,7 +72,7 @@ def test_what_frit_ran_instead_of_aten_is_counted():
     x, w = torch.randn(4, 256), torch.randn(256, 512)
     explanation = frit.explain(lambda x, w: (x @ w).relu())(x, w)
     ran = sum(graph.get("own_products") or 0 for graph in explanation.graphs)
-    assert ("(frit's own kernels ran 1 product of them)" in explanation.summary()) == (ran == 1)
+    assert ("(frit's own kernels ran 1 product of them in 1 call)" in explanation.summary()) == (ran == 1)
 
 
 def test_graphs_of_the_cache_are_compiled_anew_to_show_their_code(folder):
