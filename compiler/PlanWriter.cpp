@@ -8,6 +8,7 @@
 
 #include "passes/Copies.h"
 #include "passes/Layouts.h"
+#include "passes/Raising.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -323,6 +324,11 @@ uint32_t PlanWriter::useKernel(KernelOp kernel, const KernelDesc &desc) {
   auto isTensor = [](Type type) { return isa<RankedTensorType>(type); };
   entry->access = std::string(llvm::count_if(kernel.getArgumentTypes(), isTensor), 'r') +
                   std::string(kernel.getResultTypes().size(), 'w');
+  entry->raises = kernel
+                      .walk([](Operation *op) {
+                        return mayRaise(op) ? WalkResult::interrupt() : WalkResult::advance();
+                      })
+                      .wasInterrupted();
   builder.plan.kernels.push_back(std::move(entry));
   return known->second;
 }

@@ -174,6 +174,10 @@ def RequireErrorsPass : Pass<"frit-require-errors", "::mlir::frit::GraphOp"> {
     that may raise, a reduction reads every element (for a gather: every index) and
     `frit.require` keeps the reduction. A fold that drops an operand (x * 0) counts as a reader of nothing.
 
+    What an error cannot undo is a store to an argument or a call of code that is not torch's. On CPUs
+    everything before such an effect that may raise is required, indices as early as they are known:
+    `frit.require` and effects keep their order.
+
     ```mlir
     %q = arith.divsi %a, %b : tensor<4xi64>
     %r = frit.reindex %q <(d0) -> (d0)> : tensor<4xi64> -> tensor<1xi64>
@@ -187,7 +191,7 @@ def RequireErrorsPass : Pass<"frit-require-errors", "::mlir::frit::GraphOp"> {
   let options = [
     Option<"gpu", "gpu", "bool", "false", "the graph runs on GPUs, where a division raises nothing">];
   let statistics = [
-    Statistic<"numRequired", "required", "operations that may raise and are not read whole">];
+    Statistic<"numRequired", "required", "operations that may raise and are not read whole, or precede an effect">];
   let dependentDialects = ["::mlir::frit::FritDialect"];
 }
 

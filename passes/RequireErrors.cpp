@@ -1,6 +1,9 @@
 // Eager computes every element, so an index out of range or a division by zero always raises its
 // error. Here only what the results need is computed. This pass finds what may raise and is not
-// surely computed in full, and requires it.
+// surely computed in full, and requires it. In a graph that writes to arguments or runs code that
+// is not torch's, it requires everything that may raise, because such effects keep their order with
+// `frit.require` but not with kernels.
+#include "ir/AtenSchemas.h"
 #include "passes/Passes.h"
 #include "passes/Raising.h"
 
@@ -211,18 +214,33 @@ struct RequireErrorsPass : frit::impl::RequireErrorsPassBase<RequireErrorsPass> 
     if (raising.empty()) {
       return;
     }
+    Block &block = getOperation().getBody().front();
+    Operation *lastEffect = nullptr;
+    for (Operation &op : block) {
+      lastEffect = isIrreversible(&op) ? &op : lastEffect;
+    }
     Completeness completeness(getOperation());
     for (Operation *op : raising) {
-      if (!completeness.isComplete(op->getResult(0))) {
-        require(op, completeness);
+      bool isOrdered = !gpu && lastEffect && op->isBeforeInBlock(lastEffect);
+      if (isOrdered || !completeness.isComplete(op->getResult(0))) {
+        require(op, completeness, isOrdered);
         ++numRequired;
       }
     }
   }
 
 private:
-  /// A reduction reads every element, and of its one result `frit.require` has the need.
-  static void require(Operation *op, const Completeness &completeness) {
+  /// Whether what the operation does cannot be undone when an error is raised after it. Assertions
+  /// are ordered too, but do nothing.
+  static bool isIrreversible(Operation *op) {
+    auto call = dyn_cast<AtenOp>(op);
+    return isa<StoreOp>(op) || (call && !call.getOpName().starts_with("aten.") &&
+                                AtenSchema::lookupEffects(call.getOpName()).ordered);
+  }
+
+  /// A reduction reads every element, and of its one result `frit.require` has the need. `early`:
+  /// indices are required where they are first known.
+  static void require(Operation *op, const Completeness &completeness, bool early) {
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
     auto gather = dyn_cast<GatherOp>(op);
@@ -232,8 +250,27 @@ private:
     }
     // The indices alone, without what they address.
     for (auto [k, index] : llvm::enumerate(gather.getIndices())) {
-      requireAll(builder, checkedAlone(builder, gather, k, stripped(index, completeness)),
-                 ReduceKind::Sum);
+      Value known = stripped(index, completeness);
+      if (early) {
+        moveUp(builder, known, op);
+      }
+      requireAll(builder, checkedAlone(builder, gather, k, known), ReduceKind::Sum);
+    }
+  }
+
+  /// Moves the insertion point to where `value` is known, and with it all sizes that a value before
+  /// `reader` binds.
+  static void moveUp(OpBuilder &builder, Value value, Operation *reader) {
+    Operation *last = value.getDefiningOp();
+    for (auto bind : reader->getBlock()->getOps<BindOp>()) {
+      if (bind->isBeforeInBlock(reader) && (!last || last->isBeforeInBlock(bind))) {
+        last = bind;
+      }
+    }
+    if (last) {
+      builder.setInsertionPointAfter(last);
+    } else {
+      builder.setInsertionPointToStart(reader->getBlock());
     }
   }
 

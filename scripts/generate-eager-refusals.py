@@ -5,7 +5,8 @@
 Decompositions, fake kernels and the compiler's rules also compute in types for which eager has no kernel (the absolute value of booleans, a bitwise
 `xor` of floats), so eager's error would be lost. The script therefore runs all samples of torch's operator database in all types and records each call
 that reaches a kernel, with the promoted type of its operands. An operator refuses a type if calls raised that the kernel is not implemented for
-it and none succeeded. `--check` fails if the committed files differ.
+it and none succeeded. The database has no boolean numbers, so each overload that takes numbers is also called with boolean tensors and numbers of
+each kind. `--check` fails if the committed files differ.
 """
 import collections
 import re
@@ -41,6 +42,8 @@ class Recorder(TorchDispatchMode):
         super().__init__()
         # By operator and by whether scalars take part in promotion.
         self.ran, self.refused = collections.defaultdict(set), collections.defaultdict(set)
+        # The type to which numbers promote tensors may be one that no call has as the type of a tensor. Then a refusal tells nothing about it.
+        self.promotes = True
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         dtypes = {scalars: operand_dtype(func, args, kwargs or {}, scalars) for scalars in (True, False)}
@@ -49,7 +52,8 @@ class Recorder(TorchDispatchMode):
         except (NotImplementedError, RuntimeError) as error:
             if REFUSAL.search(str(error)):
                 for scalars, dtype in dtypes.items():
-                    self.refused[func, scalars].add(dtype)
+                    if self.promotes or not scalars:
+                        self.refused[func, scalars].add(dtype)
             raise
         for scalars, dtype in dtypes.items():
             self.ran[func, scalars].add(dtype)
@@ -57,11 +61,11 @@ class Recorder(TorchDispatchMode):
 
     def table(self):
         """operator -> (whether scalars take part in promotion, the types that it refuses). Of the two assumptions about scalars, that which explains more
-    types is taken."""
+        types is taken. If both explain as many, an operator that takes numbers refuses its tensors, whatever the numbers are."""
         found = {}
         for func in sorted({func for func, _ in self.refused}, key=str):
             ways = [(scalars, self.refused[func, scalars] - self.ran[func, scalars]) for scalars in (True, False)]
-            scalars, dtypes = max(ways, key=lambda way: len(way[1]))
+            scalars, dtypes = max(ways, key=lambda way: (len(way[1]), not way[0] and takes_numbers(func)))
             dtypes = [name for dtype, name in NAMES.items() if dtype in dtypes]
             # Graphs are functional. An operator that never ran tells nothing about types.
             if 0 < len(dtypes) < len(NAMES) and func.namespace == "aten" and not func._schema.is_mutable:
@@ -89,6 +93,30 @@ def samples_of(op, dtype):
         )
 
 
+def takes_numbers(func):
+    return any(_is_number(argument.type) for argument in func._schema.arguments)
+
+
+def _is_number(kind):
+    return isinstance(kind.getElementType() if isinstance(kind, torch._C.OptionalType) else kind, torch._C.NumberType)
+
+
+def of_booleans():
+    """Calls of ATen's functional operators on boolean tensors, with boolean and other numbers; the last item says whether these promote."""
+    for name in sorted(torch._C._dispatch_get_all_op_names()):
+        space, _, name = name.partition("::")
+        name, _, overload = name.partition(".")
+        func = getattr(getattr(torch.ops.aten, name), overload or "default") if space == "aten" else None
+        if func is None or func._schema.is_mutable or not takes_numbers(func):
+            continue
+        needed = [argument for argument in func._schema.arguments if not argument.has_default_value() or _is_number(argument.type)]
+        if all(_is_number(one.type) or isinstance(one.type, torch._C.TensorType) for one in needed):
+            for number in (True, False, 2, 2.5):
+                values = {one.name: number if _is_number(one.type) else torch.tensor([True, False]) for one in needed}
+                positional = [values[one.name] for one in needed if not one.kwarg_only]
+                yield func, positional, {one.name: values[one.name] for one in needed if one.kwarg_only}, type(number) is not bool
+
+
 def measure(operators):
     recorder = Recorder()
     for op in operators:
@@ -99,6 +127,13 @@ def measure(operators):
                         op(first, *args, **kwargs)
                 except Exception:
                     continue
+    for func, args, kwargs, promotes in of_booleans():
+        recorder.promotes = not promotes
+        try:
+            with recorder:
+                func(*args, **kwargs)
+        except Exception:
+            continue
     return recorder
 
 

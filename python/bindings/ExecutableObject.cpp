@@ -2,6 +2,7 @@
 
 #include "python/bindings/PythonCapture.h"
 #include "runtime/torch/TorchExecutable.h"
+#include "runtime/torch/TorchHost.h"
 
 #include <torch/csrc/Exceptions.h>
 #include <torch/csrc/autograd/python_variable.h>
@@ -187,7 +188,10 @@ PyObject *callOtherwise(PyObject *self, std::span<InputValue> inputs, const Othe
   if (!otherwise) {
     throwStatus(status);
   } else if (!failed) {
-    results = PyObject_CallFunction(otherwise, "Os", list, status.message().c_str());
+    bool isRefused = status.kind() == ErrorKind::BadInput;
+    std::string why =
+        isRefused ? status.message() : "a step raised an error: " + inWords(status).message();
+    results = PyObject_CallFunction(otherwise, "Os", list, why.c_str());
   }
   Py_XDECREF(list);
   Py_DECREF(otherwise);
@@ -355,6 +359,11 @@ PyObject *signature(PyObject *self, PyObject *) {
   END_HANDLE_TH_ERRORS
 }
 
+PyObject *repeatErrors(PyObject *self, PyObject *) {
+  reinterpret_cast<ExecutableObject *>(self)->executable->repeatErrors();
+  Py_RETURN_NONE;
+}
+
 PyObject *watchBuckets(PyObject *self, PyObject *) {
   reinterpret_cast<ExecutableObject *>(self)->executable->watchBuckets();
   Py_RETURN_NONE;
@@ -446,6 +455,12 @@ PyMethodDef methods[] = {
      "and takes those of other processes; takes the folder and the most bytes of an entry."},
     {"limit_threads", limitThreads, METH_O,
      "Before the first call: calls use at most so many of torch's threads; 0: all."},
+    {"repeat_errors", repeatErrors, METH_NOARGS,
+     "Before the first call: a call that raises an error of the program before anything that "
+     "cannot "
+     "be undone is run by the attribute `_otherwise`, with a reason that begins with 'a step "
+     "raised "
+     "an error'."},
     {"watch_buckets", watchBuckets, METH_NOARGS,
      "Before the first call: the attribute `_specializer` is asked, `want(entries)`, for kernels "
      "of buckets that calls meet."},

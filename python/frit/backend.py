@@ -258,7 +258,7 @@ def _compile_graph(gm, name, settings, stage, channels_last, made, span):
     if settings["dryrun"]:
         captured.why_not_saved = "the option dryrun"
         return as_is.instead(gm, name, captured.nodes, short)
-    as_is.attach(executable, gm, captured, name, settings)
+    as_is.attach(executable, gm, captured, name, settings, stage)
     executable = planted.plant_results(executable)
     return opaque.with_table(executable, captured) if captured.callbacks or captured.opaque_results else executable
 
@@ -381,7 +381,7 @@ def _note_loaded(saved, executable, report, settings):
     # A file of torch has the options of its compilation; the options that apply after a compilation are those of this process.
     settings = settings or {**option_registry.resolve(None, None), **saved.settings}
     _prepare_calls(executable, settings)
-    as_is.attach_traced(executable, saved.traced, name, settings)
+    as_is.attach_traced(executable, saved.traced, name, settings, saved.stage)
     guard.watch_loaded(executable, name, saved, settings)
 
 

@@ -51,8 +51,17 @@ public:
   ErrorKind kind() const { return failure->first; }
   const std::string &message() const { return failure->second; }
 
+  /// Nothing that the program could see has happened: the caller has its arguments again, and may
+  /// run the call in another way.
+  bool mayRunAgain() const { return undone; }
+  Status runAgain() && {
+    undone = true;
+    return std::move(*this);
+  }
+
 private:
   std::optional<std::pair<ErrorKind, std::string>> failure;
+  bool undone = false;
 };
 
 template <typename T> class [[nodiscard]] Result {

@@ -19,6 +19,8 @@ public:
   virtual const Counters &counters() const = 0;
   /// Takes the arguments, whatever the outcome. Arguments that do not fit are a BadInput.
   virtual Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs) = 0;
+  /// Whether a run does what no other run can undo.
+  virtual bool isIrreversible() const { return false; }
 };
 
 using LoadSubgraph =

@@ -124,6 +124,10 @@ struct CallTraits {
   bool isRandom = false;
   /// It writes to some of its arguments.
   bool isMutable = false;
+  /// The tensor registers of these arguments.
+  std::span<const uint32_t> written = {};
+  /// It may do what no other run can undo: print, send, change what no argument refers to.
+  bool isIrreversible = false;
   /// Its fake kernel is not torch's, so it may promise another result than the operator returns.
   bool isUnproven = false;
   /// Another call of it may run other operators.
@@ -209,6 +213,9 @@ public:
   /// Runs the prepared call `number` of the plan on the registers of `state`.
   virtual Status callAten(uint32_t number, RunState &state) = 0;
   virtual CallTraits traitsOf(uint32_t) const { return {}; }
+  /// After a status of kind Pending: whether the exception is one that the operator would raise
+  /// again, and not a lack of memory or an interrupt.
+  virtual bool isRepeatable() const { return false; }
   /// The state of the generators of the CPU and of a GPU (-1: none); null if it cannot be read.
   virtual std::shared_ptr<SavedRandom> saveRandom(int32_t) { return nullptr; }
   virtual void restoreRandom(const SavedRandom &) {}

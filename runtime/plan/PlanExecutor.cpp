@@ -68,6 +68,7 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
   }
   variantTotals = std::make_unique<std::atomic<uint64_t>[]>(decoded->variantCounts);
   findPromises();
+  findEffects();
 }
 
 std::vector<VariantCounts> PlanExecutor::variantCounts() const {
@@ -161,20 +162,23 @@ Status PlanExecutor::runOnce(std::span<InputValue> inputs, std::span<OutputValue
   std::unique_ptr<RunState> state = takeState();
   state->mayRestart = mayRestart;
   Status status = enter(*state, inputs);
-  bool isRefused = !status.isOk() && status.kind() == ErrorKind::BadInput;
-  if (isRefused) {
-    giveBack(*state, inputs);
-  }
-  if (status.isOk()) {
-    status = walk(*state);
-    if (status.kind() == ErrorKind::Disagreement && canRestart(*state)) {
-      // Nothing visible has happened yet, so the caller may run the graph as traced.
-      status = Status::error(ErrorKind::BadInput, status.message());
-      isRefused = true;
-      restart(*state, inputs);
-    } else if (status.isOk() && state->keepsArguments && !promises.branches) {
+  bool isEntered = status.isOk();
+  size_t reached = 0;
+  if (isEntered) {
+    status = walk(*state, reached);
+    if (status.isOk() && state->keepsArguments && !promises.branches) {
       promises.kept.store(true, std::memory_order_relaxed);
     }
+  }
+  bool isGivenBack =
+      !status.isOk() &&
+      (status.kind() == ErrorKind::BadInput ? !isEntered : canRestart(*state, status, reached));
+  if (isGivenBack) {
+    if (status.kind() == ErrorKind::Disagreement) {
+      status = Status::error(ErrorKind::BadInput, status.message());
+    }
+    restart(*state, inputs);
+    status = std::move(status).runAgain();
   }
   if (status.isOk() && !state->copies.empty()) {
     status = writeBack(*state);
@@ -190,15 +194,16 @@ Status PlanExecutor::runOnce(std::span<InputValue> inputs, std::span<OutputValue
   }
   leave(*state);
   returnState(std::move(state));
-  if (!isRefused) {
+  if (!isGivenBack) {
     releaseArguments(inputs);
   }
   return status;
 }
 
-Status PlanExecutor::walk(RunState &state) {
+Status PlanExecutor::walk(RunState &state, size_t &reached) {
   int64_t *ints = state.ints.data();
-  for (const DecodedStep &step : decoded->steps) {
+  for (; reached < decoded->steps.size(); ++reached) {
+    const DecodedStep &step = decoded->steps[reached];
     switch (step.kind) {
     case StepKind::Eval:
       if (ScalarError error = runProgram(decoded->programs[step.a], ints, state.floats.data());
@@ -230,11 +235,9 @@ Status PlanExecutor::walk(RunState &state) {
       FRIT_RETURN_IF_ERROR(host.callAten(step.a, state));
       break;
     case StepKind::CopyInto:
-      state.wroteInput = true;
       FRIT_RETURN_IF_ERROR(host.copyInto(state.tensors[step.a], state.tensors[step.b]));
       break;
     case StepKind::Touch:
-      state.wroteInput = true;
       host.bumpVersion(state.tensors[step.a]);
       break;
     case StepKind::Dim: {
@@ -570,7 +573,6 @@ void PlanExecutor::leave(RunState &state) {
   counts.calls.fetch_add(1, std::memory_order_relaxed);
   add(counts.kernelLaunches, state.kernelLaunches);
   add(counts.atenCalls, state.atenCalls);
-  state.wroteInput = false;
   add(counts.allocations, state.allocations);
   for (uint32_t at = 0; at < decoded->variantCounts; ++at) {
     add(variantTotals[at], state.variantCounts[at]);

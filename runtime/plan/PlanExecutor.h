@@ -92,8 +92,6 @@ struct RunState {
   HeldBytes held, heldTemporaries;
   /// The GPU of the arguments; -1 until the first one that lies on a GPU.
   int32_t gpu = -1;
-  /// An argument of the call has been written.
-  bool wroteInput = false;
   uint64_t kernelLaunches = 0, atenCalls = 0, allocations = 0;
   /// For this call, by kernel and variant.
   std::vector<uint64_t> variantCounts;
@@ -118,8 +116,8 @@ public:
   /// Takes the arguments and fills `outputs`, one for each output of the plan. After a failure all
   /// results are empty.
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
-  /// The same, but if the arguments do not fit the compiled graph (BadInput) nothing has happened,
-  /// and the caller owns them again.
+  /// The same, but after a failure whose status mayRunAgain(), nothing has happened and the caller
+  /// owns the arguments again. So it is if they do not fit the compiled graph (BadInput).
   Status tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs);
 
   const DecodedPlan &plan() const { return *decoded; }
@@ -150,6 +148,11 @@ public:
   /// another one. The program of a file sees such a write, a plan does not; torch guards against
   /// it.
   void refuseOverlap() { refusesOverlap = true; }
+  /// From now on so it is also if the program's own error occurs before anything that cannot be
+  /// undone. The arguments then live until the call ends.
+  void repeatErrors() { repeatsErrors = true; }
+  /// Whether a step does what no other run can undo.
+  bool isIrreversible() const { return effects.firstOfAny != decoded->steps.size(); }
   size_t inputCount() const { return inputSpecs.size(); }
   /// Whether the plan writes to an input, a tensor.
   bool writesInput(size_t number) const {
@@ -231,10 +234,11 @@ private:
   Status writeBack(RunState &state);
   Status ontoOriginal(RunState &state, TensorSlot &result);
   void dropCopies(RunState &state);
-  // Restart.cpp: calls whose operators return other results than their fake kernels promise.
+  // Restart.cpp: calls that start again as traced.
   void findPromises();
+  void findEffects();
   void keepArguments(RunState &state);
-  bool canRestart(const RunState &state) const;
+  bool canRestart(const RunState &state, const Status &status, size_t reached) const;
   void restart(RunState &state, std::span<InputValue> inputs);
   void giveBack(RunState &state, std::span<InputValue> inputs);
   void dropKept(RunState &state);
@@ -242,7 +246,8 @@ private:
   Status resolve(RunState &state, const LaunchSite &site);
   Status writeResolved(RunState &state);
   void dropResolved(RunState &state);
-  Status walk(RunState &state);
+  /// Executes the steps; `reached` is the step that failed.
+  Status walk(RunState &state, size_t &reached);
   Status allocate(RunState &state, const DecodedStep &step);
   Status view(RunState &state, uint32_t tensor, uint32_t source, int64_t offset, LazyBits lazy);
   Status reuse(RunState &state, uint32_t tensor, uint32_t from);
@@ -269,6 +274,14 @@ private:
     bool any = false, afterWrites = false, afterDraws = false, branches = false;
     std::atomic<bool> kept{false};
   } promises;
+  /// The first step that writes to an argument, the first that cannot be undone (it writes to an
+  /// argument, or runs code that is not torch's), and whether steps may raise an error of the
+  /// program, and draw random numbers.
+  struct {
+    size_t firstWrite = 0, firstOfAny = 0;
+    bool mayRaise = false, draws = false;
+  } effects;
+  bool repeatsErrors = false;
   std::vector<SymbolSpec> symbolSpecs;
   std::vector<BucketSpec> bucketSpecs;
   std::unique_ptr<BucketCounters[]> bucketCounts;

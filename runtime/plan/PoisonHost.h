@@ -54,6 +54,7 @@ public:
     return inner.wrapScalar(dtype, integer, real, slot);
   }
   CallTraits traitsOf(uint32_t number) const override { return inner.traitsOf(number); }
+  bool isRepeatable() const override { return inner.isRepeatable(); }
   std::shared_ptr<SavedRandom> saveRandom(int32_t gpu) override { return inner.saveRandom(gpu); }
   void restoreRandom(const SavedRandom &saved) override { inner.restoreRandom(saved); }
   int currentDevice() override { return inner.currentDevice(); }

@@ -1,6 +1,9 @@
-// If an operator returns another result than its fake kernel promised, the call starts again and
-// runs the traced graph. So its arguments, their values and the generators must still be what they
-// were at entry. An operator that keeps its promise in the first call of a plan is trusted from
+// If an operator returns another result than its fake kernel promised, or if the program raises an
+// error, the call starts again and runs the traced graph. So its arguments, their values and the
+// generators must still be what they were at entry. Steps run in another order than the program's,
+// so only the traced graph knows which of two errors is the first, and what stands before it.
+//
+// An operator that keeps its promise in the first call of a plan is trusted from
 // then on: later calls free and overwrite arguments as the plan says. A plan with control flow is
 // never trusted, because a later call may take another branch.
 
@@ -30,12 +33,68 @@ void PlanExecutor::findPromises() {
   }
 }
 
+/// A register is fresh if its storage was allocated in this call: nobody else sees what is written
+/// there.
+void PlanExecutor::findEffects() {
+  std::vector<bool> isFresh(decoded->tensors.size());
+  const std::vector<DecodedStep> &steps = decoded->steps;
+  effects.firstWrite = effects.firstOfAny = steps.size();
+  for (size_t at = 0; at < steps.size(); ++at) {
+    const DecodedStep &step = steps[at];
+    bool writes = false, isIrreversible = false;
+    switch (step.kind) {
+    case StepKind::Alloc:
+    case StepKind::Wrap:
+      isFresh[step.a] = true;
+      break;
+    case StepKind::Reuse:
+    case StepKind::View:
+      isFresh[step.a] = isFresh[step.b];
+      break;
+    case StepKind::CopyInto:
+      writes = !isFresh[step.a];
+      break;
+    case StepKind::Launch:
+      effects.mayRaise |= decoded->source->kernels()->Get(decoded->sites[step.a].kernel)->raises();
+      // A kernel that writes an argument is followed by the steps that say so.
+      writes = at + 1 < steps.size() && steps[at + 1].kind == StepKind::Touch;
+      break;
+    case StepKind::Aten: {
+      CallTraits traits = host.traitsOf(step.a);
+      effects.mayRaise = true;
+      effects.draws |= traits.isRandom;
+      isIrreversible = traits.isIrreversible;
+      writes = std::any_of(traits.written.begin(), traits.written.end(),
+                           [&](uint32_t tensor) { return !isFresh[tensor]; });
+      break;
+    }
+    case StepKind::Check:
+    case StepKind::Eval:
+      effects.mayRaise = true;
+      break;
+    case StepKind::Free:
+    case StepKind::Touch:
+    case StepKind::Dim:
+    case StepKind::Item:
+      break;
+    }
+    if (writes) {
+      effects.firstWrite = std::min(effects.firstWrite, at);
+    }
+    if (writes || isIrreversible) {
+      effects.firstOfAny = std::min(effects.firstOfAny, at);
+    }
+  }
+}
+
 void PlanExecutor::keepArguments(RunState &state) {
-  if (!promises.any) {
+  bool forErrors = repeatsErrors && effects.mayRaise;
+  if (!promises.any && !forErrors) {
     return;
   }
-  state.keepsArguments = !promises.kept.load(std::memory_order_relaxed);
-  for (uint32_t number = 0; state.keepsArguments && number < inputSpecs.size(); ++number) {
+  state.keepsArguments = promises.any && !promises.kept.load(std::memory_order_relaxed);
+  for (uint32_t number = 0; (state.keepsArguments || forErrors) && number < inputSpecs.size();
+       ++number) {
     format::InputKind kind = inputSpecs[number].kind;
     if (kind == format::InputKind::Tensor || kind == format::InputKind::ScalarTensor) {
       void *handle = state.tensors[inputSpecs[number].reg].handle;
@@ -43,13 +102,30 @@ void PlanExecutor::keepArguments(RunState &state) {
       state.kept.emplace_back(number, handle);
     }
   }
-  if (promises.afterDraws) {
+  if (promises.afterDraws || (forErrors && effects.draws)) {
     state.random = host.saveRandom(state.gpu);
   }
 }
 
-bool PlanExecutor::canRestart(const RunState &state) const {
-  return !state.wroteInput || (state.keepsArguments && promises.afterWrites);
+/// Whether the arguments are still there and as they were, so that the caller can run the call
+/// again: because an operator broke its promise, or because of an error of the program, which
+/// another run raises as eager does. A lack of memory is no such error, nor is one of a GPU.
+bool PlanExecutor::canRestart(const RunState &state, const Status &status, size_t reached) const {
+  switch (status.kind()) {
+  case ErrorKind::Disagreement:
+    return reached < effects.firstWrite || (state.keepsArguments && promises.afterWrites);
+  case ErrorKind::Pending:
+    return state.mayRestart && repeatsErrors && reached < effects.firstOfAny && host.isRepeatable();
+  case ErrorKind::Index:
+  case ErrorKind::ZeroDivision:
+  case ErrorKind::Overflow:
+  case ErrorKind::Value:
+  case ErrorKind::Runtime:
+    return state.mayRestart && repeatsErrors && reached < effects.firstOfAny &&
+           planDevice == format::Device::Cpu;
+  default:
+    return false;
+  }
 }
 
 void PlanExecutor::restart(RunState &state, std::span<InputValue> inputs) {

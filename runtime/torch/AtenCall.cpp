@@ -405,6 +405,7 @@ CallTraits AtenCall::traitsOf(const c10::OperatorHandle &handle) {
   traits.isMutable = handle.schema().is_mutable();
   bool isOfTorch = space == "aten" || space == "prims" || space.find("c10d") != std::string::npos;
   traits.isUnproven = !isOfTorch && !handle.schema().returns().empty();
+  traits.isIrreversible = space != "aten" && space != "prims" && space != "frit";
   if (space == "frit_callback") {
     traits.uncapturable = "it has a Python step, " + name;
   } else if (space.find("c10d") != std::string::npos || space == "symm_mem") {
@@ -452,7 +453,6 @@ Status AtenCall::run(const DecodedPlan &plan, RunState &state) const {
     }
   }
   for (uint32_t tensor : written) {
-    state.wroteInput = true; // or a temporary
     c10::TensorImpl *impl = implOf(state.tensors[tensor].handle);
     if (!impl->is_inference()) {
       impl->bump_version();

@@ -41,7 +41,11 @@ public:
   /// May throw the operator's exceptions, and Disagreement.
   Status run(const DecodedPlan &plan, RunState &state) const;
 
-  CallTraits traits() const { return traitsOf(handle); }
+  CallTraits traits() const {
+    CallTraits traits = traitsOf(handle);
+    traits.written = written;
+    return traits;
+  }
   static CallTraits traitsOf(const c10::OperatorHandle &handle);
 
   const std::string &name() const { return handle.operator_name().name; }

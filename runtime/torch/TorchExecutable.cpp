@@ -37,6 +37,7 @@ public:
   Status run(std::span<InputValue> inputs, std::span<OutputValue> outputs) override {
     return executable->runOnce(inputs, outputs);
   }
+  bool isIrreversible() const override { return executable->executor->isIrreversible(); }
   const TorchExecutable &getExecutable() const { return *executable; }
 
 private:
@@ -381,11 +382,17 @@ Status TorchExecutable::runBelowAutograd(std::span<InputValue> inputs,
   auto isHeld = [](const InputValue &input) {
     return input.kind != InputValue::Kind::Tensor || input.handle;
   };
-  if (!status.isOk() && (status.kind() != ErrorKind::BadInput ||
-                         !std::all_of(inputs.begin(), inputs.end(), isHeld))) {
+  if (!status.isOk() && !status.mayRunAgain() &&
+      (status.kind() != ErrorKind::BadInput ||
+       !std::all_of(inputs.begin(), inputs.end(), isHeld))) {
     throwStatus(status);
   }
   return status;
+}
+
+void TorchExecutable::repeatErrors() {
+  repeatsErrors = true;
+  executor->repeatErrors();
 }
 
 bool TorchExecutable::hasNotes() const { return host->hasNotes(); }
@@ -481,6 +488,9 @@ Status TorchExecutable::specialize(std::span<const uint32_t> buckets,
   };
   if (callOf((*loaded)->signature()) != callOf(signature())) {
     return bad("their signature is another one than the graph's");
+  }
+  if (repeatsErrors) {
+    (*loaded)->repeatErrors();
   }
   if (cubins && (*loaded)->cuda) {
     (*loaded)->cuda->keepCubins(*cubins);

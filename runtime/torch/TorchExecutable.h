@@ -50,8 +50,9 @@ public:
 
   /// Takes the handles of `inputs`; throws what eager would throw.
   void run(std::span<InputValue> inputs, std::span<OutputValue> outputs);
-  /// The same, but returns the reason if the arguments do not fit the compiled graph; nothing has
-  /// happened then, and the caller owns the handles again.
+  /// The same, but returns the reason if the arguments do not fit the compiled graph, or the error
+  /// of the program (repeatErrors); nothing has happened then, and the caller owns the handles
+  /// again.
   Status tryRun(std::span<InputValue> inputs, std::span<OutputValue> outputs);
 
   /// Runs a call and returns what is wrong; the arguments are taken, whatever the outcome.
@@ -70,6 +71,9 @@ public:
   /// of operators; null if they cannot be captured. Calls without a graph are counted by the
   /// reason. Must precede the first call.
   void captureGraphs(GraphTensors tensors, std::shared_ptr<OperatorCapture> operators = nullptr);
+  /// Errors of the program that occur before anything that cannot be undone are returned instead of
+  /// thrown, so that the caller can run the call as traced. Must precede the first call.
+  void repeatErrors();
   /// Calls use at most this many of torch's threads; 0: all. Must precede the first call.
   void limitThreads(int most) { mostThreads = most; }
   /// On a GPU, keeps cubins in a folder of Python's disk cache and takes them from there
@@ -140,6 +144,7 @@ private:
   std::unique_ptr<SpecializedKernels> specialized;
   std::atomic<bool> noticed{false};
   int mostThreads = 0;
+  bool repeatsErrors = false;
   std::optional<ResultViews> views;
 };
 

@@ -17,6 +17,8 @@
 #include <c10/core/CachingDeviceAllocator.h>
 #include <c10/core/impl/VirtualGuardImpl.h>
 
+#include <algorithm>
+
 namespace frit {
 
 namespace {
@@ -39,6 +41,19 @@ Status keepException() {
 void setInterruptCheck(void (*check)()) { interruptCheck = check; }
 
 void rethrowPending() { std::rethrow_exception(std::exchange(pending, nullptr)); }
+
+bool TorchHost::isRepeatable() const {
+  try {
+    std::rethrow_exception(pending);
+  } catch (const c10::OutOfMemoryError &) {
+    return false;
+  } catch (const c10::Error &error) {
+    return std::string_view(error.what_without_backtrace()).find("DefaultCPUAllocator: ") ==
+           std::string_view::npos;
+  } catch (...) {
+    return false;
+  }
+}
 
 Status inWords(Status status) {
   if (status.kind() != ErrorKind::Pending) {
@@ -380,6 +395,9 @@ CallTraits TorchHost::traitsOf(uint32_t number) const {
   traits.uncapturable =
       "it branches or loops by a value (" + plan.atenCalls[number]->name()->str() + ")";
   traits.isRandom = traits.isUnproven = traits.isControlFlow = true;
+  const auto &graphs = std::get<ControlFlow>(calls[number]).subgraphs();
+  traits.isIrreversible = std::any_of(graphs.begin(), graphs.end(),
+                                      [](const auto &graph) { return graph->isIrreversible(); });
   return traits;
 }
 

@@ -41,6 +41,7 @@ public:
   Status wrapScalar(format::Dtype dtype, int64_t integer, double real, TensorSlot &slot) override;
   Status callAten(uint32_t number, RunState &state) override;
   CallTraits traitsOf(uint32_t number) const override;
+  bool isRepeatable() const override;
   std::shared_ptr<SavedRandom> saveRandom(int32_t gpu) override;
   void restoreRandom(const SavedRandom &saved) override;
   void note(const std::string &message) override;

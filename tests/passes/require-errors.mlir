@@ -74,18 +74,49 @@ frit.graph @folds(%a: tensor<4xi64>, %b: tensor<4xi64>) -> (tensor<4xi64>, tenso
 
 // -----
 
-// A call and a store read whole tensors; a dropped call reads nothing.
+// A call reads whole tensors; a dropped call reads nothing.
 // CHECK-LABEL: @calls
 // CHECK-COUNT-1: frit.require
 // CHECK-NOT: frit.require
-frit.graph @calls(%a: tensor<4xi64>, %b: tensor<4xi64>, %c: tensor<4xi64>) -> (tensor<4xi64>) {
+frit.graph @calls(%a: tensor<4xi64>, %b: tensor<4xi64>) -> (tensor<4xi64>) {
   %q = arith.divsi %a, %b : tensor<4xi64>
   %s = frit.aten "aten.sort.stable"(%q) [#frit.operand<0>, false, -1 : i64, false] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<4xi64>) -> tensor<4xi64>
-  %r = arith.remsi %a, %b : tensor<4xi64>
-  frit.store %r into %c : tensor<4xi64>, tensor<4xi64>
   %d = arith.divsi %b, %a : tensor<4xi64>
   %unused = frit.aten "aten.neg.default"(%d) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<4xi64>) -> tensor<4xi64>
   frit.return %s : tensor<4xi64>
+}
+
+// -----
+
+// Before a store or a call of unknown code everything is required, indices at once; after the last
+// one nothing is. A call of torch has no effect.
+// CHECK-LABEL: @effects
+// CHECK-NEXT: %[[C:.*]] = frit.iota
+// CHECK-NEXT: %[[V:.*]] = frit.gather %[[C]][%arg1]
+// CHECK-NEXT: %[[S:.*]] = frit.reduce <sum> %[[V]]
+// CHECK-NEXT: frit.require %[[S]]
+// CHECK-NEXT: %[[Q:.*]] = arith.divsi
+// CHECK-NEXT: %[[M:.*]] = frit.reduce <max> %[[Q]]
+// CHECK-NEXT: frit.require %[[M]]
+// CHECK-NEXT: frit.store
+// CHECK-NEXT: frit.gather
+// CHECK-NEXT: "me.print.default"
+// CHECK-NOT: frit.require
+frit.graph @effects(%a: tensor<4xi64>, %i: tensor<3xi64>, %c: tensor<4xi64>) -> (tensor<3xi64>, tensor<4xi64>) {
+  %q = arith.divsi %a, %c : tensor<4xi64>
+  frit.store %a into %c : tensor<4xi64>, tensor<4xi64>
+  %g = frit.gather %q[%i] <(d0)[v0] -> (v0)> check <wrap> : tensor<4xi64>, tensor<3xi64> -> tensor<3xi64>
+  frit.aten "me.print.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = []} : (tensor<4xi64>) -> ()
+  %r = arith.remsi %a, %q : tensor<4xi64>
+  frit.return %g, %r : tensor<3xi64>, tensor<4xi64>
+}
+
+// CHECK-LABEL: @of_torch
+// CHECK-NOT: frit.require
+frit.graph @of_torch(%a: tensor<4xi64>, %b: tensor<4xi64>) -> (tensor<4xi64>, tensor<4xi64>) {
+  %q = arith.divsi %a, %b : tensor<4xi64>
+  %s = frit.aten "aten.bernoulli.default"(%a) [#frit.operand<0>] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<4xi64>) -> tensor<4xi64>
+  frit.return %q, %s : tensor<4xi64>, tensor<4xi64>
 }
 
 // -----

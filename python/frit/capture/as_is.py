@@ -6,6 +6,10 @@ A graph that cannot be captured or compiled falls back as a whole. This is slowe
 
 A single call of a compiled graph falls back (`attach`) if the graph was not compiled for its arguments, or if an operator returns another result
 than its fake kernel promised. The latter is a bug of the operator, so it is not an error under `strict`.
+
+A call of a forward or of an inference graph also falls back if it raises an error. Compiled steps run in another order than the program's, so they may
+find another error than the program's first one, and may have drawn random numbers that stand behind it. The traced graph raises eager's error, in the
+state in which eager leaves the program. This is possible until a step writes to an argument or runs code that is not torch's.
 """
 
 import copy
@@ -28,6 +32,8 @@ _EXPECTED = (
     "kernels compute no tangents of forward-mode differentiation",
     "an inference tensor is written only in inference mode",
 )
+#: How the runtime's reason begins for a call that raised an error.
+_ERROR = "a step raised an error"
 _NUMBER = re.compile(r"(?<![\w])-?\d+")
 
 
@@ -144,11 +150,11 @@ class TracedFallback:
         self._strict = strict
         self._traced = traced
         self._opaque_inputs, self._opaque_results = dict(opaque_inputs), dict(opaque_results)
-        self._run = None
+        self._run, self._has_warned = None, False
 
     def takes(self, why):
         """Whether a call that is refused for this reason runs as it was traced."""
-        return not self._strict or why.endswith(_EXPECTED)
+        return not self._strict or why.endswith(_EXPECTED) or is_error(why)
 
     def __call__(self, args, why):
         if not self.takes(why):
@@ -157,26 +163,41 @@ class TracedFallback:
             raise RuntimeError(why)
         if self._run is None:
             self._run = self._traced.boxed()
+        if not self._has_warned and not is_error(why):
+            self._has_warned = True
             log.warning("%s: a call runs as it was traced, operator by operator: %s", self._name, why)
         counters["frit"]["calls_as_traced"] += 1
         # Numbers are replaced, or each call might get a counter of its own.
-        counters["frit"][f"call_as_traced:{_NUMBER.sub('#', why)}"] += 1
+        counters["frit"][f"call_as_traced:{_ERROR if is_error(why) else _NUMBER.sub('#', why)}"] += 1
         for position, number in self._opaque_inputs.items():
             args[position] = current().table.pop(number)
         results = list(self._run(args))
+        if is_error(why):
+            # The call raises nothing in eager: frit's error is a mistake of its own.
+            if self._strict:
+                raise CompileError(f"frit: {self._name}: {why}, but the graph as it was traced raises none")
+            log.warning("%s: %s, but the graph as it was traced raises none, so its results are used; please report it", self._name, why)
         for position, number in self._opaque_results.items():
             current().table[number] = results[position]
         return results
 
 
-def attach(executable, gm, captured, name, settings):
-    """Lets an executable run the calls that it was not compiled for as traced."""
+def is_error(why):
+    """Whether a call falls back because it raised an error."""
+    return why.startswith(_ERROR)
+
+
+def attach(executable, gm, captured, name, settings, stage):
+    """Lets an executable run the calls that it was not compiled for, and those that raise errors, as traced. `stage` is AOTAutograd's."""
     if hasattr(executable, "stats"):
         traced = Traced(gm, settings.get("channels_last_inputs", ()))
-        attach_traced(executable, traced, name, settings, captured.opaque_inputs, captured.opaque_results)
+        attach_traced(executable, traced, name, settings, stage, captured.opaque_inputs, captured.opaque_results)
 
 
-def attach_traced(executable, traced, name, settings, opaque_inputs=(), opaque_results=()):
+def attach_traced(executable, traced, name, settings, stage, opaque_inputs=(), opaque_results=()):
     """The same for a graph that is given as `Traced`."""
     if settings["fallback"] != "error":
+        # A backward frees its arguments, the saved values, while it runs; those of other graphs are the caller's.
+        if stage != "backward":
+            executable.repeat_errors()
         executable._otherwise = TracedFallback(name, traced, settings["strict"], opaque_inputs, opaque_results)

@@ -7,6 +7,7 @@ import functools
 import torch
 import torch._dynamo
 
+from ..capture import as_is
 from ..errors import CompileError
 
 
@@ -89,6 +90,8 @@ class Refused:
     def __call__(self, args, why):
         from . import repro
 
+        if as_is.is_error(why):
+            return self._otherwise(args, why)
         error = CompileError(f"frit: {why}")
         if self._folder is None:
             noted = repro.note(error, self._graph(), self._settings, self._stage, arguments=list(args), traced=self._traced)

@@ -63,6 +63,46 @@ COMPUTED = {
 }
 
 
+#: Operators of a boolean tensor and one number, written as users write them.
+OF_A_NUMBER = {
+    **{name: getattr(torch, name) for name in ("add", "sub", "rsub", "mul", "true_divide", "floor_divide", "fmod", "remainder", "pow", "float_power",
+                                               "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift", "bitwise_right_shift", "eq", "lt", "xlogy",
+                                               "clamp", "clamp_max")},
+    **{f"{name} with a mode": lambda x, y, name=name: torch.div(x, y, rounding_mode=name) for name in ("trunc", "floor")},
+    "remainder of a number": lambda x, y: y % x,
+    "power of a number": lambda x, y: y**x,
+    "clamp(max=)": lambda x, y: x.clamp(max=y),
+    "hardtanh": lambda x, y: F.hardtanh(x, -1, y),
+    "threshold": lambda x, y: F.threshold(x, y, y),
+    "leaky_relu": F.leaky_relu,
+    "lerp": lambda x, y: torch.lerp(x, x, y),
+    "where": lambda x, y: torch.where(x, y, x),
+    "masked_fill": lambda x, y: x.masked_fill(x, y),
+    "full_like": torch.full_like,
+}
+
+
+@pytest.mark.parametrize("name", OF_A_NUMBER)
+def test_booleans_and_a_number(name):
+    """For each kind of number frit computes or refuses what "aot_eager" does; Dynamo words some errors itself. Dynamic numbers too."""
+
+    def outcome(compiled, number):
+        try:
+            result = compiled(TRUTHS, number)
+        except (RuntimeError, TypeError):
+            return "refused"
+        return str(result), result.dtype
+
+    numbers = True, False, 2, 2.5, 3, 3.5
+    for dynamic in False, True:
+        outcomes = []
+        for backend in "aot_eager", "frit":
+            torch.compiler.reset()
+            compiled = torch.compile(OF_A_NUMBER[name], backend=backend, dynamic=dynamic)
+            outcomes.append([outcome(compiled, number) for number in numbers])
+        assert outcomes[0] == outcomes[1]
+
+
 @pytest.mark.parametrize("name", REFUSED)
 def test_what_eager_refuses(name):
     function, *inputs = REFUSED[name]
