@@ -172,7 +172,9 @@ def fp64_errors(call, inputs, seed, expected):
 
 def drawn_errors(call, inputs, seed, module, expected=None):
     """Returns eager's largest errors over runs whose inputs differ by a rounding, for results of a few elements; else None. Errors of fp64
-    results, if `expected` has some, are measured in fp32 as in `fp64_errors`."""
+    results, if `expected` has some, are measured in fp32 as in `fp64_errors`. The error of an element is infinite if in such a run it is NaN or an
+    infinity and in the program itself another one or a number, or the reverse (the gradient of a singular matrix): nothing defines what it is."""
+    plain = run(call, copied(inputs), seed)
     generator = torch.Generator("cpu").manual_seed(0)
 
     def shaken(x):
@@ -181,11 +183,12 @@ def drawn_errors(call, inputs, seed, module, expected=None):
         noise = torch.rand(x.shape, generator=generator, dtype=torch.float64, device="cpu").to(x.device) * 2 - 1
         return (x.detach().double() * (1 + torch.finfo(x.dtype).eps * noise)).to(x.dtype).requires_grad_(x.requires_grad)
 
-    def error(x, y):
-        if not _is_float(x) or x.numel() > SMALL:
+    def error(x, y, without):
+        if not _is_float(x) or (x.numel() > SMALL and bool(without.isfinite().all())):
             return None
         difference = (x.detach().double() - y.detach().double()).abs()
-        return torch.where(difference.isfinite(), difference, torch.zeros_like(difference))
+        difference = torch.where(difference.isfinite() & (x.numel() <= SMALL), difference, torch.zeros_like(difference))
+        return torch.where(_kinds(x) == _kinds(without), difference, torch.inf)
 
     parameters = [] if module is None else list(module.parameters())
     kept = [parameter.data for parameter in parameters]
@@ -198,7 +201,7 @@ def drawn_errors(call, inputs, seed, module, expected=None):
             once = run(call, copied(moved), seed)
             with module_in_fp64(module):
                 exact = run(call, widened(moved), seed)
-            drawn = Outcome(_each(error, once.leaves, exact.leaves), _each(error, once.inputs, exact.inputs))
+            drawn = Outcome(_each(error, once.leaves, exact.leaves, plain.leaves), _each(error, once.inputs, exact.inputs, plain.inputs))
             worst = drawn if worst is None else largest(worst, drawn)
             if expected is not None:
                 # A program that names fp64 itself has no narrow form.
@@ -231,6 +234,12 @@ def rounding_errors(call, inputs, seed, module, expected, reference):
         drawn = Outcome(_each(error, moved.leaves, reference.leaves), _each(error, moved.inputs, reference.inputs))
         worst = drawn if worst is None else largest(worst, drawn)
     return worst
+
+
+def _kinds(x):
+    """0 for numbers, 1 for NaN, 2 and 3 for the infinities."""
+    x = x.detach()
+    return x.isnan() + 2 * x.isposinf() + 3 * x.isneginf()
 
 
 def _each(function, *lists):
@@ -449,29 +458,32 @@ def compare_floats(actual, expected, reference, place, known_error=None, drawn=T
         # The same holds for an infinity of eager's in a half type, if a step overflowed but the result does not.
         overflowed = eager.isinf() & reference.to(expected.dtype).isfinite() & wide.isfinite()
         eager = torch.where(overflowed, reference, eager)
-    _demand(wide.isnan() == eager.isnan(), actual, expected, place, "differ in where NaN is")
-    odd = eager.isinf() | wide.isinf() | reference.isinf() | reference.isnan() | eager.isnan()
-    # If a value overflows only in the narrow type, the rule does not apply, and eager's value is required.
-    _demand(~(eager.isinf() | wide.isinf()) | (wide == eager), actual, expected, place, "differ in where infinity is")
+    failure = AssertionError if drawn else SmallSample
+    open_ = torch.zeros_like(wide, dtype=torch.bool) if known_error is None else known_error.isinf()
+    try:
+        _demand(open_ | (wide.isnan() == eager.isnan()), actual, expected, place, "differ in where NaN is", failure)
+        # If a value overflows only in the narrow type, the rule does not apply, and eager's value is required.
+        _demand(open_ | ~(eager.isinf() | wide.isinf()) | (wide == eager), actual, expected, place, "differ in where infinity is", failure)
+    except SmallSample as unsure:
+        unsure.is_small = True  # whatever the size: only drawn errors are infinite
+        raise
+    odd = open_ | eager.isinf() | wide.isinf() | wide.isnan() | reference.isinf() | reference.isnan() | eager.isnan()
     zero = torch.zeros((), dtype=torch.float64, device=expected.device)
     wide, eager, reference = (torch.where(odd, zero, x) for x in (wide, eager, reference))
     ulp = torch.finfo(expected.dtype).eps
     tiny = torch.finfo(expected.dtype).smallest_normal
     error, own = (wide - reference).abs(), (eager - reference).abs()
     if known_error is not None:
-        own = torch.maximum(own, known_error)
+        own = torch.maximum(own, known_error.masked_fill(open_, 0.0))
     # The reference of fp64 results is eager itself, so the difference includes its own error.
     share = 1 if expected.dtype == torch.float64 else 0
     norm_bound = max((2 + share) * own.norm().item(), 2 * ulp * reference.norm().item(), tiny)
     if error.norm().item() > norm_bound:
-        failure = (AssertionError if drawn else SmallSample)(
-            f"{place}: error {error.norm().item():.3e} against fp64, eager's {own.norm().item():.3e}, bound {norm_bound:.3e}"
-        )
-        failure.is_small = error.numel() <= SMALL
-        raise failure
+        larger = failure(f"{place}: error {error.norm().item():.3e} against fp64, eager's {own.norm().item():.3e}, bound {norm_bound:.3e}")
+        larger.is_small = error.numel() <= SMALL
+        raise larger
     worst = own.max().item() if own.numel() else 0.0
     bound = 64 * ulp * reference.abs() + (8 + share) * worst + tiny
-    failure = AssertionError if drawn else SmallSample
     _demand(error <= bound, actual, expected, place, "are off by more than 64 ulp + 8x eager's own error", failure)
 
 

@@ -107,3 +107,14 @@ def test_an_infinity_of_the_reference_is_no_nan():
     nan, reference = torch.tensor([float("nan")], dtype=torch.float16), torch.tensor([-7e4], dtype=torch.float64)
     checker.compare_outcomes(outcome(torch.full_like(nan, -torch.inf)), outcome(nan), outcome(reference))
     expect_failure(outcome(torch.full_like(nan, torch.inf)), outcome(nan), outcome(reference), "infinity")
+
+
+def test_an_infinity_that_a_rounding_decides_is_not_required():
+    """1 / (3x - 1) at 1/3 is an infinity or a large number, by one rounding; 1 / (x - x) is an infinity."""
+    x = torch.full((20,), 1 / 3)
+    checker.check(lambda x: 1 / (x * 3 - 1), x, compiled=lambda x: torch.full((20,), 2.0**24))
+    checker.check(lambda x: 1 / (x * 3 - 1), x[:2], compiled=lambda x: torch.full((2,), 2.0**24))
+    with pytest.raises(AssertionError, match="where infinity is"):
+        checker.check(lambda x: 1 / (x - x), x, compiled=lambda x: torch.full((20,), 2.0**24))
+    with pytest.raises(AssertionError, match="where NaN is"):
+        checker.check(lambda x: 1 / (x - x), x, compiled=lambda x: torch.full((20,), torch.nan))
