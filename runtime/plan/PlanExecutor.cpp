@@ -218,7 +218,9 @@ Status PlanExecutor::walk(RunState &state, size_t &reached) {
       FRIT_RETURN_IF_ERROR(reuse(state, step.a, step.b));
       break;
     case StepKind::Free:
-      release(state, step.a);
+      if (!state.defersFrees || !isArgument[step.a]) {
+        release(state, step.a);
+      }
       break;
     case StepKind::View:
       if (step.flag) {

@@ -82,10 +82,9 @@ struct RunState {
   /// For a plan that writes to arguments: all tensor arguments, by address.
   std::vector<ArgumentRange> ranges;
   std::vector<InputCopy> copies;
-  /// The call may start again as traced. Then it keeps the state of the generators and, if needed,
-  /// all arguments with their numbers.
-  bool mayRestart = false, keepsArguments = false;
-  std::vector<std::pair<uint32_t, void *>> kept;
+  /// The call may start again as traced. Then its arguments stay in their registers if needed
+  /// (`keepsArguments`: also as they were), and it keeps the state of the generators.
+  bool mayRestart = false, keepsArguments = false, defersFrees = false;
   std::shared_ptr<SavedRandom> random;
   /// For one launch.
   std::vector<ResolvedTensor> resolved;
@@ -281,6 +280,8 @@ private:
     size_t firstWrite = 0, firstOfAny = 0;
     bool mayRaise = false, draws = false;
   } effects;
+  /// The tensor registers of arguments.
+  std::vector<bool> isArgument;
   bool repeatsErrors = false;
   std::vector<SymbolSpec> symbolSpecs;
   std::vector<BucketSpec> bucketSpecs;

@@ -37,6 +37,12 @@ void PlanExecutor::findPromises() {
 /// there.
 void PlanExecutor::findEffects() {
   std::vector<bool> isFresh(decoded->tensors.size());
+  isArgument.resize(decoded->tensors.size());
+  for (const InputSpec &input : inputSpecs) {
+    if (input.kind == format::InputKind::Tensor || input.kind == format::InputKind::ScalarTensor) {
+      isArgument[input.reg] = true;
+    }
+  }
   const std::vector<DecodedStep> &steps = decoded->steps;
   effects.firstWrite = effects.firstOfAny = steps.size();
   for (size_t at = 0; at < steps.size(); ++at) {
@@ -48,6 +54,8 @@ void PlanExecutor::findEffects() {
       isFresh[step.a] = true;
       break;
     case StepKind::Reuse:
+      writes = isArgument[step.b];
+      [[fallthrough]];
     case StepKind::View:
       isFresh[step.a] = isFresh[step.b];
       break;
@@ -87,21 +95,11 @@ void PlanExecutor::findEffects() {
   }
 }
 
+/// Arguments stay in their registers until the call ends, so that it costs nothing to keep them.
 void PlanExecutor::keepArguments(RunState &state) {
   bool forErrors = repeatsErrors && effects.mayRaise;
-  if (!promises.any && !forErrors) {
-    return;
-  }
   state.keepsArguments = promises.any && !promises.kept.load(std::memory_order_relaxed);
-  for (uint32_t number = 0; (state.keepsArguments || forErrors) && number < inputSpecs.size();
-       ++number) {
-    format::InputKind kind = inputSpecs[number].kind;
-    if (kind == format::InputKind::Tensor || kind == format::InputKind::ScalarTensor) {
-      void *handle = state.tensors[inputSpecs[number].reg].handle;
-      host.retainTensor(handle);
-      state.kept.emplace_back(number, handle);
-    }
-  }
+  state.defersFrees = state.keepsArguments || forErrors;
   if (promises.afterDraws || (forErrors && effects.draws)) {
     state.random = host.saveRandom(state.gpu);
   }
@@ -145,11 +143,6 @@ void PlanExecutor::releaseArguments(std::span<InputValue> inputs) {
 
 /// Returns the arguments from their registers to the caller.
 void PlanExecutor::giveBack(RunState &state, std::span<InputValue> inputs) {
-  for (auto &[number, handle] : state.kept) {
-    if (!inputs[number].handle) {
-      inputs[number].handle = std::exchange(handle, nullptr);
-    }
-  }
   for (InputCopy &copy : state.copies) {
     if (!inputs[copy.input].handle) {
       host.retainTensor(copy.original.handle);
@@ -168,14 +161,8 @@ void PlanExecutor::giveBack(RunState &state, std::span<InputValue> inputs) {
 }
 
 void PlanExecutor::dropKept(RunState &state) {
-  for (auto &[number, handle] : state.kept) {
-    if (handle) {
-      host.releaseTensor(handle);
-    }
-  }
-  state.kept.clear();
   state.random.reset();
-  state.keepsArguments = false;
+  state.keepsArguments = state.defersFrees = false;
 }
 
 } // namespace frit
