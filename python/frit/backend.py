@@ -243,6 +243,7 @@ def _compile_graph(gm, name, settings, stage, channels_last, made, span):
     cuda_graphs.apply(executable, gm, stage, settings, report, tuned)
     _note_channels_last(stage, as_is.report("") if settings["dryrun"] else short, channels_last)
     captured.summary, captured.relaid = short, settings.get("channels_last_inputs", ())
+    captured.input_names = buckets.names_of_inputs(gm, settings.get("argument_names", ()))
     _EXECUTABLES.append((weakref.ref(executable) if hasattr(executable, "stats") else lambda: None, report))
     if short["has_buckets"]:
         for entry in report["buckets"]:

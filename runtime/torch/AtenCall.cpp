@@ -397,6 +397,19 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
   return call;
 }
 
+CallTraits AtenCall::traits() const {
+  CallTraits traits = traitsOf(handle);
+  traits.written = written;
+  // Attention without dropout draws nothing.
+  std::optional<int> dropout = handle.schema().argumentIndexWithName("dropout_p");
+  bool isKnown = dropout && std::none_of(dynamic.begin(), dynamic.end(), [&](const Dynamic &one) {
+                   return static_cast<int>(one.position) == *dropout;
+                 });
+  const c10::IValue *value = isKnown ? &stack[static_cast<size_t>(*dropout)] : nullptr;
+  traits.isRandom &= !(value && value->isDouble() && value->toDouble() == 0);
+  return traits;
+}
+
 CallTraits AtenCall::traitsOf(const c10::OperatorHandle &handle) {
   const std::string &name = handle.operator_name().name;
   std::string space = name.substr(0, name.find("::"));

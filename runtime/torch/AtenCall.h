@@ -41,11 +41,7 @@ public:
   /// May throw the operator's exceptions, and Disagreement.
   Status run(const DecodedPlan &plan, RunState &state) const;
 
-  CallTraits traits() const {
-    CallTraits traits = traitsOf(handle);
-    traits.written = written;
-    return traits;
-  }
+  CallTraits traits() const;
   static CallTraits traitsOf(const c10::OperatorHandle &handle);
 
   const std::string &name() const { return handle.operator_name().name; }

@@ -105,9 +105,12 @@ def test_the_tests_that_did_not_run_with_poison_exist():
 def test_the_wheel_passes_beside_each_torch():
     script = runpy.run_path(str(ROOT / "scripts" / "wheel-matrix"))
     ledger = json.loads((GOLDEN / "wheel-matrix.json").read_text())
-    assert set(ledger["torch"]) == set(script["VERSIONS"]) and ledger["wheel_mb"] <= 45
-    assert set(ledger["tests"]) == set(script["CORE"]) and all(count > 0 for count in ledger["tests"].values())
-    for version, row in ledger["torch"].items():
-        assert row["torch"].startswith(version) and row["passed"] > 500 and not row["failed"] and not row["skipped"]
-        assert row["left_out"] == script["LEFT_OUT"].get(version.rpartition(".")[0], {})
-        assert row["install_s"] <= 20 and row["import_frit_s"] + row["first_call_s"] <= 2
+    assert {python.rpartition(".")[0] for python in ledger} == set(script["VERSIONS"])
+    for python, of_python in ledger.items():
+        versions = script["VERSIONS"][python.rpartition(".")[0]]
+        assert set(of_python["torch"]) == set(versions) and of_python["wheel_mb"] <= 45
+        assert set(of_python["tests"]) == set(script["CORE"]) and all(count > 0 for count in of_python["tests"].values())
+        for version, row in of_python["torch"].items():
+            assert row["torch"].startswith(version) and row["passed"] > 500 and not row["failed"] and not row["skipped"]
+            assert row["left_out"] == script["LEFT_OUT"].get(version.rpartition(".")[0], {})
+            assert row["install_s"] <= 20 and row["import_frit_s"] + row["first_call_s"] <= 2

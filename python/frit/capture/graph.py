@@ -51,6 +51,7 @@ class Captured:
         self.key = None  # the key of the graph's entry in the disk cache
         self.artifact = None  # the bytes of the compiled artifact
         self.summary = None  # of the report (`cache/summary.py`)
+        self.input_names = ()  # the user's names of the inputs, None for one that has none
         self.relaid = ()  # inputs to which a compiled forward gave other strides than the graph has
 
 

@@ -28,6 +28,7 @@ class Anatomy:
         self.plan = artifact["plans"][number]
         self.traffic = Traffic(artifact, self.plan, symbols)
         self.timeline = whole_timeline(self.traffic)
+        self.renamed = {}  # the graph's name of an input -> the user's
         self.seconds = {}  # number of a step -> how long it took, where it was measured
         self._texts = texts or {}
         self._kernels = _cut_all(self._texts, artifact)
@@ -39,6 +40,10 @@ class Anatomy:
             return self.plan["target"].upper()
         image = self.artifact["images"][self.plan["image"]] if self.plan["image"] < len(self.artifact["images"]) else None
         return " ".join(["CPU", *([image["level"]] if image else [])])
+
+    def in_users_names(self, requirement):
+        """The text of a guard, which has names of inputs in quotes."""
+        return re.sub(r"'(\w+)'", lambda match: f"'{self.renamed.get(match[1], match[1])}'", requirement)
 
     @property
     def stages(self):
@@ -98,9 +103,19 @@ class Anatomy:
         return sums
 
 
-def of_graph(artifact, folder=None, symbols=None):
-    """The Anatomy of an artifact's bytes, with the texts in a folder of `FRIT_DUMP` if there is one; None if there is no artifact."""
-    return Anatomy(read(artifact), texts_in(folder) if folder else None, symbols) if artifact else None
+def of_graph(artifact, folder=None, symbols=None, names=()):
+    """The Anatomy of an artifact's bytes, with the texts in a folder of `FRIT_DUMP` if there is one; None if there is no artifact. `names`: the user's
+    name of each input, None for one that has none."""
+    if not artifact:
+        return None
+    content, renamed = read(artifact), {}
+    for plan in content["plans"]:
+        for one, name in zip(plan["inputs"], names):
+            if name:
+                renamed[one["name"]], one["name"] = name, name
+    anatomy = Anatomy(content, texts_in(folder) if folder else None, symbols)
+    anatomy.renamed = renamed
+    return anatomy
 
 
 def of_path(path):

@@ -29,7 +29,7 @@ class Program:
         """(GraphModule with fake values, the fake arguments, options in terms of the present names of sizes)."""
         gm, fakes, names = words.traced(self.module)
         requests = re.sub(r"(?<=%)\w+", lambda name: names.get(name[0], name[0]), self.settings.get("symbol_buckets", ""))
-        return gm, fakes, {**self.settings, "symbol_buckets": requests, "symbol_names": {}, **AGAIN}
+        return gm, fakes, {**self.settings, "symbol_buckets": requests, "symbol_names": {}, "argument_names": [], **AGAIN}
 
     def arguments(self):
         """The arguments of the failed call, or arguments like those the graph was traced with."""

@@ -30,7 +30,7 @@ class Collected:
 
     def _anatomy(self, name, captured):
         try:
-            return stages.of_graph(getattr(captured, "artifact", None), stages.folder_of(self._folder, name))
+            return stages.of_graph(getattr(captured, "artifact", None), stages.folder_of(self._folder, name), names=getattr(captured, "input_names", ()))
         except FritError as error:
             log.warning("the report of %s has no code and no memory: %s", name, error)
             return None
@@ -86,4 +86,5 @@ def graph_entry(name, stage, nodes, report, anatomy, python_steps=()):
         for kernel in graph["kernels"]:
             kernel["bytes"], kernel["operations"] = moved.get(kernel["name"], 0), operations.get(kernel["name"])
         graph["kernels"].sort(key=lambda kernel: -kernel["bytes"])
+        graph["guards"] = [{**guard, "requirement": anatomy.in_users_names(guard["requirement"])} for guard in graph["guards"]]
     return graph

@@ -72,7 +72,7 @@ def _observe(name, stage, captured, report, executable):
     from .collected import graph_entry
 
     try:
-        anatomy = stages.of_graph(getattr(captured, "artifact", None), _folder(name))
+        anatomy = stages.of_graph(getattr(captured, "artifact", None), _folder(name), names=getattr(captured, "input_names", ()))
     except FritError as error:
         log.warning("%s is not shown in torch's logs: %s", name, error)
         return

@@ -15,6 +15,7 @@ import torch
 from ..errors import OptionError
 from ..options import BESIDE
 
+_NUMBERED = re.compile(r"arg(\d+)_1|primals_(\d+)")
 _DIMENSION = re.compile(r"^(?P<of>.+)\[(?P<dim>-?\d+)\]$")
 
 # `buckets` option -> the keys that some graph had; later graphs of the program need not have them.
@@ -22,10 +23,10 @@ _SEEN_KEYS = {}
 
 
 def resolve(settings, gm, example_inputs):
-    """`settings` with the bucket lists by symbol (`symbol_buckets`) and the user's names of each symbol (`symbol_names`), for a Dynamo graph.
-    OptionError for an invalid key, or for two keys of one size that differ."""
+    """`settings` with the bucket lists by symbol (`symbol_buckets`) and the user's names of each symbol (`symbol_names`) and of each argument in order
+    (`argument_names`), for a Dynamo graph. OptionError for an invalid key, or for two keys of one size that differ."""
     if not hasattr(gm, "graph"):
-        return {**settings, "symbol_buckets": "", "symbol_names": {}}
+        return {**settings, "symbol_buckets": "", "symbol_names": {}, "argument_names": []}
     sizes, names = _sizes_by_name(gm, example_inputs), names_of(gm, example_inputs)
     asked = {}
     for key, value in settings["buckets"].items():
@@ -39,10 +40,22 @@ def resolve(settings, gm, example_inputs):
                 "give them the same, or tell them apart with torch._dynamo.mark_dynamic"
             )
     text = ";".join(f"%{symbol}={_text(value)}" for symbol, (_, value) in asked.items())
-    return {**settings, "symbol_buckets": text, "symbol_names": names}
+    return {**settings, "symbol_buckets": text, "symbol_names": names, "argument_names": [name for _, name in _arguments(gm)]}
 
 
-_NOT_FOR_THE_COMPILER = frozenset(("buckets", "symbol_names", *BESIDE))
+_NOT_FOR_THE_COMPILER = frozenset(("buckets", "symbol_names", "argument_names", *BESIDE))
+
+
+def names_of_inputs(gm, names):
+    """The user's name of each placeholder of a graph of AOTAutograd, None if it has none; `names`: those of the Dynamo graph's arguments.
+    AOTAutograd numbers the arguments: `arg3_1` of an inference graph and `primals_4` of a forward or backward are the fourth."""
+    found = []
+    for node in gm.graph.nodes:
+        if node.op == "placeholder":
+            match = _NUMBERED.fullmatch(node.name)
+            number = None if match is None else int(match[1]) if match[1] else int(match[2]) - 1
+            found.append(names[number] if number is not None and number < len(names) else None)
+    return found
 
 
 def for_compiler(settings):
@@ -102,15 +115,19 @@ def places(gm, example_inputs):
     return list(found.values())
 
 
-def _sizes(gm, example_inputs):
+def _arguments(gm):
+    """(node, the user's name) of each argument of a Dynamo graph."""
     # If arguments come in lists (compiled autograd), a wrapper module without a graph is passed; its arguments have no names.
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"] if hasattr(gm, "graph") else []
     sources = [getattr(node.meta.get("grapharg"), "source", None) for node in placeholders]
     names = [readable(source.name if source is not None else node.name) for node, source in zip(placeholders, sources)]
-    for argument, (node, value, name) in enumerate(zip(placeholders, example_inputs, names)):
+    return [(node, name if (keyword := by_keyword(name)) in names else keyword) for node, name in zip(placeholders, names)]
+
+
+def _sizes(gm, example_inputs):
+    for argument, ((node, name), value) in enumerate(zip(_arguments(gm), example_inputs)):
         # Dynamo passes the tensors of the call; the node has their symbolic sizes.
         value = node.meta.get("example_value", value)
-        name = name if (keyword := by_keyword(name)) in names else keyword
         if isinstance(value, torch.Tensor):
             # A ragged dimension has no single size; the rows of all samples together have one.
             ragged = value._ragged_idx if value.layout is torch.jagged else None

@@ -223,6 +223,20 @@ def test_a_folder_that_cannot_be_written_stops_nothing(tmp_path):
     assert "no report is written to" in done.stderr and "FRIT_DUMP" in done.stderr and "operator by operator" not in done.stderr
 
 
+@pytest.mark.parametrize("training", [False, True])
+def test_arguments_have_the_names_of_the_program(tmp_path, training):
+    layer = torch.nn.Linear(16, 8)
+
+    def masked(x, mask=None):
+        return (layer(x) * mask[:, None]).sum()
+
+    with torch.set_grad_enabled(training):
+        _, text = page_of(frit.explain(masked, dynamic=True)(torch.randn(6, 16), mask=torch.rand(6)), tmp_path / "r.html")
+    shown = re.sub(r"<(pre|code)>.*?</\1>", "", text, flags=re.DOTALL)
+    assert "layer.weight" in shown and re.search(r"\bmask\b", shown) and re.search(r"\bx\[0\]", shown)
+    assert not re.search(r"\b(arg\d+_1|primals_\d+)\b", shown)
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_browser_shows_the_page(tmp_path, dark):
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
