@@ -95,7 +95,8 @@ void buildTargetPipeline(mlir::OpPassManager &passes, TargetKind kind,
   passes.addNestedPass<GraphOp>(createGatherRegionsPass());
   passes.addNestedPass<GraphOp>(createInsertShapeGuardsPass({.target = schedules.target}));
   passes.addNestedPass<GraphOp>(createSimplifyShapeGuardsPass());
-  passes.addNestedPass<GraphOp>(createPlanBuffersPass({.reuse = options.reuse}));
+  passes.addNestedPass<GraphOp>(
+      createPlanBuffersPass({.reuse = options.reuse, .gpu = kind == TargetKind::Gpu}));
 
   passes.addPass(createOutlineRegionsPass({.batchInvariant = options.batchInvariant}));
   buildSchedulePipeline(passes, kind, options);

@@ -175,7 +175,7 @@ def RequireErrorsPass : Pass<"frit-require-errors", "::mlir::frit::GraphOp"> {
     `frit.require` keeps the reduction. A fold that drops an operand (x * 0) counts as a reader of nothing.
 
     What an error cannot undo is a store to an argument or a call of code that is not torch's. On CPUs
-    everything before such an effect that may raise is required, indices as early as they are known:
+    everything before such an effect that may raise is required, as early as it can be known:
     `frit.require` and effects keep their order.
 
     ```mlir

@@ -545,13 +545,18 @@ def PlanBuffersPass : Pass<"frit-plan-buffers", "::mlir::frit::GraphOp"> {
     (storage of its own), a temporary (reused after its last reader) or a
     mutated argument's storage; in the last case the `frit.store` is marked
     `in_place` and the region names the argument in `writes`. Without `reuse`
-    every result has storage of its own.
+    every result has storage of its own. A region that runs before something that may raise an
+    error (a `frit.require`, a call of ATen) does not write to an argument; its store copies.
   }];
-  let options = [Option<"reuse", "reuse", "bool", "true", "reuse memory and write in place">];
+  let options = [
+    Option<"reuse", "reuse", "bool", "true", "reuse memory and write in place">,
+    Option<"gpu", "gpu", "bool", "false", "the graph runs on GPUs, where errors have no order">
+  ];
   let statistics = [
     Statistic<"reused", "reused", "results written to a dead temporary">,
     Statistic<"inPlace", "in-place", "results written over their operand">,
-    Statistic<"storesInPlace", "stores-in-place", "stored results written directly to the argument">
+    Statistic<"storesInPlace", "stores-in-place", "stored results written directly to the argument">,
+    Statistic<"storesAfterErrors", "stores-after-errors", "stored results copied to the argument after what may raise an error">
   ];
 }
 

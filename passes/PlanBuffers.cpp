@@ -3,6 +3,7 @@
 #include "ir/Planted.h"
 #include "passes/Layouts.h"
 #include "passes/Passes.h"
+#include "passes/Raising.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/Support/DebugLog.h"
@@ -146,15 +147,27 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     return getStoredBytes(type) == getStoredBytes(other);
   }
 
-  /// A region writes the mutated argument itself if nothing needs the old value
-  /// afterwards and the region reads it only where it writes.
+  /// A region writes the mutated argument itself if nothing needs the old value afterwards, the
+  /// region reads it only where it writes, and no error is raised after it: otherwise the arguments
+  /// would be in a state that no program has.
   void storeInPlace(GraphOp graph) {
+    unsigned lastError = 0;
+    for (Operation &op : graph.getBody().front()) {
+      auto call = dyn_cast<AtenOp>(op);
+      if (!gpu && (isa<RequireOp>(op) || (call && mayRaise(call)))) {
+        lastError = order[&op];
+      }
+    }
     for (StoreOp store : graph.getBody().front().getOps<StoreOp>()) {
       auto target = dyn_cast<BlockArgument>(store.getTarget());
       auto result = dyn_cast<OpResult>(store.getValue());
       auto region = result ? dyn_cast<RegionOp>(result.getOwner()) : RegionOp();
       if (store.getInPlace() || !target || !region || bufferOf.contains(result) ||
           returned.contains(result) || result.getType() != target.getType()) {
+        continue;
+      }
+      if (order[region] < lastError) {
+        ++storesAfterErrors;
         continue;
       }
       LayoutAttr have = getAssignedLayout(result), want = getAssignedLayout(target);

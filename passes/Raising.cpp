@@ -30,6 +30,50 @@ bool mlir::frit::mayRaise(Operation *op) {
          !isNonZero(op->getOperand(1));
 }
 
+bool mlir::frit::mayRaise(AtenOp call) {
+  static constexpr StringRef harmless[] = {"_adaptive_avg_pool",
+                                           "_fft_",
+                                           "_scaled_dot_product_",
+                                           "_to_copy",
+                                           "adaptive_",
+                                           "addmm",
+                                           "addmv",
+                                           "avg_pool",
+                                           "baddbmm",
+                                           "bmm",
+                                           "clone",
+                                           "col2im",
+                                           "convolution",
+                                           "copy",
+                                           "cummax",
+                                           "cummin",
+                                           "cumprod",
+                                           "cumsum",
+                                           "dot",
+                                           "empty",
+                                           "grid_sampler",
+                                           "im2col",
+                                           "linear",
+                                           "logcumsumexp",
+                                           "max_pool",
+                                           "mean",
+                                           "mm",
+                                           "mv",
+                                           "native_",
+                                           "nonzero",
+                                           "rand",
+                                           "reflection_pad",
+                                           "replication_pad",
+                                           "sort",
+                                           "sum",
+                                           "topk",
+                                           "upsample_",
+                                           "vdot"};
+  StringRef name = call.getOpName();
+  return !name.consume_front("aten.") ||
+         llvm::none_of(harmless, [&](StringRef known) { return name.starts_with(known); });
+}
+
 void mlir::frit::eraseNeedlessRequires(GraphOp graph) {
   for (RequireOp require :
        llvm::make_early_inc_range(graph.getBody().front().getOps<RequireOp>())) {

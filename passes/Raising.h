@@ -12,6 +12,10 @@ std::optional<APInt> getRepeatedInteger(Value value);
 /// by what may be zero.
 bool mayRaise(Operation *op);
 
+/// Whether a call of ATen may raise an error because of the values of its operands: any call may,
+/// except of operators that are known not to. Sizes and types were checked when they were traced.
+bool mayRaise(AtenOp call);
+
 /// Erases each `frit.require` of a value that cannot raise: its indices were proven to be in range.
 void eraseNeedlessRequires(GraphOp graph);
 

@@ -239,12 +239,15 @@ private:
   }
 
   /// A reduction reads every element, and of its one result `frit.require` has the need. `early`:
-  /// indices are required where they are first known.
+  /// it is required as early as it can be known.
   static void require(Operation *op, const Completeness &completeness, bool early) {
     OpBuilder builder(op->getContext());
     builder.setInsertionPointAfter(op);
     auto gather = dyn_cast<GatherOp>(op);
     if (!gather) {
+      if (early) {
+        moveUp(builder, op->getResult(0), op);
+      }
       requireAll(builder, op->getResult(0), ReduceKind::Max);
       return;
     }
@@ -258,17 +261,47 @@ private:
     }
   }
 
-  /// Moves the insertion point to where `value` is known, and with it all sizes that a value before
-  /// `reader` binds.
+  /// Moves the insertion point to where `value` can be known, not above sizes that something before
+  /// `reader` binds. The computations of `value` that nothing holds back move along.
   static void moveUp(OpBuilder &builder, Value value, Operation *reader) {
-    Operation *last = value.getDefiningOp();
+    Operation *anchor = nullptr;
+    auto holdBack = [&](Operation *op) {
+      anchor = !anchor || anchor->isBeforeInBlock(op) ? op : anchor;
+    };
     for (auto bind : reader->getBlock()->getOps<BindOp>()) {
-      if (bind->isBeforeInBlock(reader) && (!last || last->isBeforeInBlock(bind))) {
-        last = bind;
+      if (bind->isBeforeInBlock(reader)) {
+        holdBack(bind);
       }
     }
-    if (last) {
-      builder.setInsertionPointAfter(last);
+    llvm::SmallSetVector<Operation *, 8> movable;
+    auto visit = [&](Value operand) {
+      Operation *def = operand.getDefiningOp();
+      // Of longer computations only the end moves.
+      if (def && (!isMemoryEffectFree(def) || isa<AtenOp>(def) || movable.size() >= 64)) {
+        holdBack(def);
+      } else if (def) {
+        movable.insert(def);
+      }
+    };
+    visit(value);
+    for (size_t at = 0; at < movable.size(); ++at) {
+      llvm::for_each(movable[at]->getOperands(), visit);
+    }
+    SmallVector<Operation *> inOrder(movable.begin(), movable.end());
+    llvm::sort(inOrder, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+    for (Operation *op : inOrder) {
+      if (anchor && op->isBeforeInBlock(anchor)) {
+        continue;
+      }
+      if (anchor) {
+        op->moveAfter(anchor);
+      } else {
+        op->moveBefore(op->getBlock(), op->getBlock()->begin());
+      }
+      anchor = op;
+    }
+    if (anchor) {
+      builder.setInsertionPointAfter(anchor);
     } else {
       builder.setInsertionPointToStart(reader->getBlock());
     }

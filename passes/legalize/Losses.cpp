@@ -1,5 +1,5 @@
-// Negative log-likelihood over class scores [N, C] or [C], forward and backward. Rows whose target
-// is `ignore_index` have weight 0 and read class 0.
+// Negative log-likelihood over class scores [C], [N, C] or [N, C, ...], forward and backward. Rows
+// whose target is `ignore_index` have weight 0 and read class 0.
 #include "passes/legalize/AtenCall.h"
 
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -42,8 +42,13 @@ static Target readTarget(AtenCall &call, Tensor index, Tensor weights, Scalar ig
 }
 
 static Tensor total(TensorBuilder &b, Tensor x) {
-  return x.rank() == 0 ? x : b.reduce(ReduceKind::Sum, x, {0}, false);
+  return x.rank() == 0
+             ? x
+             : b.reduce(ReduceKind::Sum, x, llvm::to_vector(llvm::seq<int64_t>(x.rank())), false);
 }
+
+/// The dim of the classes.
+static int64_t classDim(Tensor scores) { return scores.rank() == 1 ? 0 : 1; }
 
 /// The loss and the total weight for scores that are logarithms. The call has the arguments of
 /// nll_loss_forward(self, target, weight, reduction, ignore_index).
@@ -51,9 +56,9 @@ static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor score
   TensorBuilder &b = call.build();
   Tensor index = call.tensor("target");
   int64_t reduction = call.integer("reduction");
-  if (call.refused() || scores.rank() < 1 || scores.rank() > 2 ||
-      index.rank() != scores.rank() - 1 || !isInteger(index.dtype)) {
-    call.refuse("scores are not [N, C] or [C] with a target of one index a row");
+  if (call.refused() || scores.rank() < 1 || index.rank() != scores.rank() - 1 ||
+      !isInteger(index.dtype)) {
+    call.refuse("scores are not [C], [N, C] or [N, C, ...] with a target of one index a row");
     return std::nullopt;
   }
   Tensor weights = call.optionalTensor("weight");
@@ -64,10 +69,10 @@ static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor score
   Target target = readTarget(call, index, weights, call.scalar("ignore_index"), scores.dtype);
   MLIRContext *context = b.getContext();
   SmallVector<SizeAttr> at;
-  if (scores.rank() == 2) {
-    at.push_back(b.dim(0));
+  for (int64_t dim = 0; dim < index.rank(); ++dim) {
+    at.push_back(b.dim(dim));
   }
-  at.push_back(SizeExpr::value(context, 0));
+  at.insert(at.begin() + classDim(scores), SizeExpr::value(context, 0));
   auto map = MapAttr::get(context, index.rank(), 1, at, {}, {}, {});
   auto type = getTensorType(index.sizes(), scores.type().getElementType());
   auto gather = GatherOp::create(b.getBuilder(), b.getLoc(), type, scores.value, target.safe.value,
@@ -78,7 +83,7 @@ static std::optional<std::pair<Tensor, Tensor>> nll(AtenCall &call, Tensor score
   // By select, not by the weight: an ignored row of -inf must not become NaN.
   Tensor loss = b.select(target.valid, b.neg(b.mul(picked, target.weight)), zero);
   Tensor weight = b.broadcast(target.weight, index.sizes());
-  if (reduction == Reduction::None && scores.rank() == 2) {
+  if (reduction == Reduction::None && scores.rank() >= 2) {
     return std::pair(loss, zero);
   }
   Tensor sum = total(b, loss), totalWeight = total(b, weight);
@@ -106,7 +111,7 @@ static Values crossEntropy(AtenCall &call) {
   if (call.refused() || x.rank() < 1 || call.number("label_smoothing") != 0) {
     return call.refuse("a cross entropy with smoothed labels");
   }
-  SmallVector<int64_t> dim = {x.rank() == 1 ? 0 : 1};
+  SmallVector<int64_t> dim = {classDim(x)};
   Tensor shifted = b.sub(x, b.reduce(ReduceKind::Max, x, dim, /*keep=*/true));
   Tensor sum = b.reduce(ReduceKind::Sum, b.math<math::ExpOp>(shifted), dim, /*keep=*/true);
   auto results = nll(call, b.sub(shifted, b.math<math::LogOp>(sum)));
@@ -139,7 +144,7 @@ static Values nllBackward(AtenCall &call) {
 }
 
 void mlir::frit::addLossRules(RuleTable &table) {
-  table.add({"aten.nll_loss_forward.default"}, nllForward);
+  table.add({"aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default"}, nllForward);
   table.add({"aten.nll_loss_nd.default", "aten.nll_loss.default"}, nllAlone);
   table.add({"aten.cross_entropy_loss.default"}, crossEntropy);
   table.add({"aten.nll_loss_backward.default"}, nllBackward);

@@ -222,11 +222,12 @@ bool literalFits(const format::Value &value) {
   }
 }
 
-/// Whether a tensor may be converted to the promised dtype. Fake tensors are wrong about the width
-/// of statistics, and about the mask of an empty tensor.
-bool mayBecome(const at::Tensor &tensor, c10::ScalarType wanted) {
-  return tensor.numel() == 0 ||
-         (at::isFloatingType(tensor.scalar_type()) && at::isFloatingType(wanted));
+/// Whether a result may be converted to the promised dtype. torch's fake kernels are wrong about
+/// the width of statistics, and about the mask of an empty tensor.
+bool mayBecome(const std::string &name, const at::Tensor &tensor, c10::ScalarType wanted) {
+  bool areFloats = at::isFloatingType(tensor.scalar_type()) && at::isFloatingType(wanted);
+  bool isOfTorch = name.starts_with("aten::") || name.starts_with("prims::");
+  return isOfTorch && (tensor.numel() == 0 || areFloats);
 }
 
 /// How a result may differ from the plan (Artifact.fbs).
@@ -248,8 +249,8 @@ at::Tensor fit(at::Tensor tensor, const format::Value &value, bool aliases, cons
   }
   bool isOwn = value.integer() == kOwnDtypeAndSizes;
   c10::ScalarType wanted = scalarTypeOf(type.dtype);
-  bool fits = tensor.dim() == type.rank &&
-              (isOwn || tensor.scalar_type() == wanted || (!aliases && mayBecome(tensor, wanted)));
+  bool fits = tensor.dim() == type.rank && (isOwn || tensor.scalar_type() == wanted ||
+                                            (!aliases && mayBecome(name, tensor, wanted)));
   if (!fits && !isOwn) {
     disagree(name, c10::str("a ", tensor.dim(), "-d ", tensor.scalar_type(),
                             " tensor, the graph was traced with a ", type.rank, "-d ",

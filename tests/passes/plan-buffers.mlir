@@ -1,4 +1,5 @@
 // RUN: frit-opt --split-input-file --frit-plan-buffers %s | FileCheck %s
+// RUN: frit-opt --split-input-file --frit-plan-buffers=gpu %s | FileCheck %s --check-prefix=GPU
 
 // The chain needs two temporaries: the third region takes over the first's. A
 // region that reads its operand only where it writes runs in place.
@@ -57,6 +58,38 @@ frit.graph @store_in_place(%p: !t, %g: !t) {
   }
   frit.store %n into %p : !t, !t
   frit.return
+}
+
+// -----
+
+// A call that may raise an error must find the argument as it was; a product raises none. On a GPU
+// errors have no order.
+// CHECK-LABEL: @no_store_before_an_error
+// CHECK: frit.region({{.*}}) {buffers = [1], frit.layouts = [#frit.layout<[8, 1]>]}
+// CHECK: frit.store %{{.*}} into %arg0 : tensor<4x8xf32>
+// CHECK: frit.region({{.*}}writes = array<i64: 1>}
+// CHECK: frit.store %{{.*}} into %arg1 {in_place}
+// GPU-LABEL: @no_store_before_an_error
+// GPU: frit.store %{{.*}} into %arg0 {in_place}
+!t = tensor<4x8xf32>
+frit.graph @no_store_before_an_error(%p: !t, %q: !t, %i: tensor<2xi64>, %w: tensor<8x8xf32>) -> (!t, !t) {
+  %n = frit.region(%p) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t) -> !t {
+  ^bb0(%a: !t):
+    %f = math.exp %a : !t
+    frit.yield %f : !t
+  }
+  %r = frit.aten "aten.index_fill.int_Scalar"(%n, %i) [#frit.operand<0>, 0 : i64, #frit.operand<1>, 1 : i64]
+       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<i64>], result_dtypes = [#frit.dtype<f32>], frit.layouts = [#frit.layout<[8, 1]>]} : (!t, tensor<2xi64>) -> !t
+  frit.store %n into %p : !t, !t
+  %m = frit.region(%q) {frit.layouts = [#frit.layout<[8, 1]>]} : (!t) -> !t {
+  ^bb0(%a: !t):
+    %f = math.exp %a : !t
+    frit.yield %f : !t
+  }
+  %y = frit.aten "aten.mm.default"(%m, %w) [#frit.operand<0>, #frit.operand<1>]
+       {operand_dtypes = [#frit.dtype<f32>, #frit.dtype<f32>], result_dtypes = [#frit.dtype<f32>], frit.layouts = [#frit.layout<[8, 1]>]} : (!t, tensor<8x8xf32>) -> !t
+  frit.store %m into %q : !t, !t
+  frit.return %r, %y : !t, !t
 }
 
 // -----

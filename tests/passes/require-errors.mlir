@@ -111,6 +111,24 @@ frit.graph @effects(%a: tensor<4xi64>, %i: tensor<3xi64>, %c: tensor<4xi64>) -> 
   frit.return %g, %r : tensor<3xi64>, tensor<4xi64>
 }
 
+// The computation of an index moves along, to after the call that it needs.
+// CHECK-LABEL: @computed_index
+// CHECK: "aten.sort.stable"
+// CHECK-NEXT: %[[I:.*]] = arith.addi
+// CHECK-NEXT: frit.iota
+// CHECK-NEXT: frit.gather %{{.*}}[%[[I]]]
+// CHECK-NEXT: frit.reduce
+// CHECK-NEXT: frit.require
+// CHECK-NEXT: math.exp
+frit.graph @computed_index(%x: tensor<4xf32>, %a: tensor<4xi64>) -> tensor<4xf32> {
+  %s = frit.aten "aten.sort.stable"(%a) [#frit.operand<0>, false, -1 : i64, false] {operand_dtypes = [#frit.dtype<i64>], result_dtypes = [#frit.dtype<i64>]} : (tensor<4xi64>) -> tensor<4xi64>
+  %e = math.exp %x : tensor<4xf32>
+  %i = arith.addi %s, %a : tensor<4xi64>
+  %g = frit.gather %e[%i] <(d0)[v0] -> (v0)> check <wrap> : tensor<4xf32>, tensor<4xi64> -> tensor<4xf32>
+  frit.store %e into %x : tensor<4xf32>, tensor<4xf32>
+  frit.return %g : tensor<4xf32>
+}
+
 // CHECK-LABEL: @of_torch
 // CHECK-NOT: frit.require
 frit.graph @of_torch(%a: tensor<4xi64>, %b: tensor<4xi64>) -> (tensor<4xi64>, tensor<4xi64>) {

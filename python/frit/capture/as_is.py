@@ -25,6 +25,7 @@ from torch.fx.graph import _BoxedCodeGen
 from ..errors import CompileError
 from ..logs import counted, log
 from .opaque import current
+from .stored_code import StoredCode
 
 #: How the runtime's message ends where the reason is no mistake of the compiler's: an operator and its fake kernel disagree, or an argument needs autograd.
 _EXPECTED = (
@@ -51,10 +52,10 @@ def boxed(gm, relaid=()):
 
 
 class Traced:
-    """A graph as it was traced. It is pickled as torch pickles graphs: as Python code, which is traced again when it is first needed."""
+    """A graph as it was traced. It is pickled as Python code, from which the graph is built when it is first needed."""
 
     def __init__(self, gm, relaid=()):
-        self._gm, self._reduced, self._orders = gm, None, {}
+        self._gm, self._stored, self._orders = gm, None, {}
         if relaid:
             placeholders = self._placeholders()
             self._orders = {number: _order(placeholders[number].meta["val"].stride()) for number in relaid}
@@ -70,8 +71,7 @@ class Traced:
     def graph(self):
         """The graph module. After pickling, its nodes have no metadata."""
         if self._gm is None:
-            made, given = self._reduced
-            self._gm = made(*given)
+            self._gm = self._stored.graph_module()
         return self._gm
 
     def boxed(self):
@@ -93,12 +93,7 @@ class Traced:
         return run
 
     def __getstate__(self):
-        reduced = self._reduced
-        if reduced is None:
-            bare = copy.copy(self._gm)  # without metadata
-            bare.meta = {}
-            reduced = bare.__reduce__()
-        return {"count": self.count, "_gm": None, "_reduced": reduced, "_orders": self._orders}
+        return {"count": self.count, "_gm": None, "_stored": self._stored or StoredCode(self._gm), "_orders": self._orders}
 
 
 def _order(strides):

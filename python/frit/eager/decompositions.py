@@ -14,6 +14,7 @@ import operator
 import re
 
 import torch
+from torch._prims_common import is_contiguous_or_false
 from torch.fx.experimental.symbolic_shapes import statically_known_true as known
 from torch.utils._python_dispatch import _disable_current_modes
 from torch.utils._pytree import tree_map_only
@@ -118,6 +119,7 @@ def decomposition_table():
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
     table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
+    table[torch.ops.aten.nll_loss2d_forward.default] = _nll_loss2d_forward
     table[torch.ops.aten.as_strided_scatter.default] = _as_strided_scatter
     for op in NORMS:
         table[op] = functools.partial(_in_the_type_of_parameters, op, table.get(op))
@@ -125,6 +127,14 @@ def decomposition_table():
     table = {op: functools.partial(_unless_refused, op, rule, *_refused(op)) for op, rule in table.items()}
     planted.plant_decompositions(table)
     return table
+
+
+def _nll_loss2d_forward(self, target, weight, reduction, ignore_index):
+    """Stays whole, because decomposed forms would raise gather's error for a target out of range. Losses of single elements are contiguous in eager; the
+    fake kernel gives them the strides of the target."""
+    if is_contiguous_or_false(target):
+        return NotImplemented
+    return torch.ops.aten.nll_loss2d_forward.default(self, target.contiguous(), weight, reduction, ignore_index)
 
 
 def _logsumexp(rule, x, dim, keepdim=False):

@@ -325,8 +325,8 @@ def _tensors(values):
     return [x for x in (values if isinstance(values, (tuple, list)) else (values,)) if isinstance(x, torch.Tensor)]
 
 
-#: Their kernels accept some layouts, return another layout for others and refuse the rest, so they stay whole.
-WHOLE_UNLESS_CONTIGUOUS = {aten.nll_loss2d_forward.default, aten.nll_loss2d_backward.default}
+#: Its kernel accepts some layouts, returns another layout for others and refuses the rest, so it stays whole.
+WHOLE_UNLESS_CONTIGUOUS = {aten.nll_loss2d_backward.default}
 
 
 def _keeping(op, rule, layout, /, *args, **kwargs):

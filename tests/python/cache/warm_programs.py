@@ -7,6 +7,7 @@ prints a line of JSON for each: the counters of the cache, and digests of the pr
 
 import hashlib
 import json
+import math
 import sys
 
 import torch
@@ -47,6 +48,25 @@ def shares(a, b):
 def inference(compiled):
     with torch.no_grad():
         return compiled(lambda x, w: torch.softmax(x @ w, -1) * 2)(randn(5, 6), randn(6, 7))
+
+
+@program
+def errors(compiled):
+    """A call that raises an error runs as it was traced, also from a stored graph."""
+    torch.manual_seed(0)
+
+    def function(x, i):
+        return torch.rand(2, 4) + torch.cond(x.sum() > 0, lambda x: x[i] * 2, lambda x: x[:2] * 3, (x,)) * math.ceil(x.shape[0] / 3) + torch.rand(1)
+
+    def outcome(indices):
+        try:
+            return run(randn(5, 4).abs(), torch.tensor(indices))
+        except (IndexError, RuntimeError) as error:
+            return type(error).__name__, str(error).splitlines()[0]
+
+    with torch.no_grad():
+        run = compiled(function, dynamic=True)
+        return [outcome(indices) for indices in ([1, 2], [1, 9], [-9, 1], [0, 4])], torch.rand(1)
 
 
 @program

@@ -27,6 +27,21 @@ def written_twice(x, i):
     return c[i]
 
 
+def written_after(x, failing):
+    u = x * 2
+    y = failing(u)
+    x.add_(1)
+    return y
+
+
+def batch_norm_and_loss(x, i):
+    """The statistics are written before the loss is computed, a counter in between."""
+    mean, variance, steps = x[0], x[1], x[2]
+    y = F.batch_norm(x[3:] * 2, mean, variance, training=True)
+    steps.add_(1)
+    return F.cross_entropy(y, i - 1)
+
+
 def two_layers(x, i):
     """As two layers with a cache each: the second index is checked before the first layer writes."""
     a, b = x[:2], x[2:4]
@@ -53,6 +68,11 @@ PROGRAMS = {
     "index before a write": lambda x, i: (x[i], x.add_(1))[0],
     "index after a write": lambda x, i: (x.add_(1), x[i])[1],
     "indices of what is written": lambda x, i: x.index_copy_(0, i, torch.ones(2, 3)) * 2,
+    "index of an operator of ATen": lambda x, i: written_after(x, lambda u: u.index_fill(0, i, 5.0)),
+    "inverse": lambda x, i: written_after(x[:3], lambda u: torch.linalg.inv(u * 0)),
+    "sum of rows": lambda x, i: written_after(x, lambda u: u.index_add(0, i, u[:2])),
+    "batch norm and a loss": batch_norm_and_loss,
+    "loss of an image": lambda x, i: F.cross_entropy(x[:4].reshape(1, 3, 2, 2), i.remainder(49).reshape(1, 2, 1).expand(1, 2, 2)),
     "written twice": written_twice,
     "two layers": two_layers,
 }
