@@ -19,6 +19,7 @@ def operators():
         library.define("halves(Tensor x) -> Tensor")
         library.define("count_(Tensor(a!) y) -> ()")
         library.define("sometimes(Tensor x) -> Tensor")
+        library.define("wide(Tensor x) -> Tensor")
 
         def positives(x):
             return torch.stack((x[x > 0], x[x > 0]))
@@ -29,6 +30,8 @@ def operators():
 
         library.impl("positives", positives, "CPU")
         library.impl("halves", lambda x: x[::2].clone(), "CPU")
+        library.impl("wide", lambda x: x.double(), "CPU")
+        torch.library.register_fake("frit_disagree::wide", lambda x: torch.empty_like(x), lib=library)
         library.impl("sometimes", lambda x: x.clone() if x[0] > 0 else x[::2].clone(), "CPU")
         library.impl("count_", lambda y: (y.add_(1), None)[1], "CPU")
         torch.library.register_fake("frit_disagree::count_", lambda y: None, lib=library)
@@ -66,6 +69,18 @@ def test_strides_that_only_the_call_knows(operators):
 
     counters["frit"].clear()
     assert torch.equal(run(function, X), function(X))
+    assert counters["frit"]["calls_as_traced"] == 1
+
+
+def test_types(operators):
+    """A wider result is not converted to the promised type."""
+
+    def function(x):
+        return operators.wide(x).sin()
+
+    counters["frit"].clear()
+    result = run(function, X)
+    assert result.dtype == torch.float64 and torch.equal(result, function(X))
     assert counters["frit"]["calls_as_traced"] == 1
 
 
