@@ -24,8 +24,8 @@ from torch.fx.graph import _BoxedCodeGen
 
 from ..errors import CompileError
 from ..logs import counted, log
+from ..stored_code import StoredCode
 from .opaque import current
-from .stored_code import StoredCode
 
 #: How the runtime's message ends where the reason is no mistake of the compiler's: an operator and its fake kernel disagree, or an argument needs autograd.
 _EXPECTED = (

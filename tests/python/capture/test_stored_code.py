@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch._dynamo.backends.common import aot_autograd
 
-from frit.capture.stored_code import StoredCode
+from frit.stored_code import StoredCode
 
 CONSTANT = torch.arange(3.0)
 
