@@ -97,7 +97,7 @@ void PlanExecutor::findEffects() {
 
 /// Arguments stay in their registers until the call ends, so that it costs nothing to keep them.
 void PlanExecutor::keepArguments(RunState &state) {
-  bool forErrors = repeatsErrors && effects.mayRaise;
+  bool forErrors = repeatsErrors && effects.mayRaise && planDevice == format::Device::Cpu;
   state.keepsArguments = promises.any && !promises.kept.load(std::memory_order_relaxed);
   state.defersFrees = state.keepsArguments || forErrors;
   if (promises.afterDraws || (forErrors && effects.draws)) {
@@ -109,18 +109,19 @@ void PlanExecutor::keepArguments(RunState &state) {
 /// again: because an operator broke its promise, or because of an error of the program, which
 /// another run raises as eager does. A lack of memory is no such error, nor is one of a GPU.
 bool PlanExecutor::canRestart(const RunState &state, const Status &status, size_t reached) const {
+  bool mayRepeat = state.mayRestart && repeatsErrors && reached < effects.firstOfAny &&
+                   planDevice == format::Device::Cpu;
   switch (status.kind()) {
   case ErrorKind::Disagreement:
     return reached < effects.firstWrite || (state.keepsArguments && promises.afterWrites);
   case ErrorKind::Pending:
-    return state.mayRestart && repeatsErrors && reached < effects.firstOfAny && host.isRepeatable();
+    return mayRepeat && host.isRepeatable();
   case ErrorKind::Index:
   case ErrorKind::ZeroDivision:
   case ErrorKind::Overflow:
   case ErrorKind::Value:
   case ErrorKind::Runtime:
-    return state.mayRestart && repeatsErrors && reached < effects.firstOfAny &&
-           planDevice == format::Device::Cpu;
+    return mayRepeat;
   default:
     return false;
   }

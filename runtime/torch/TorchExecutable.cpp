@@ -382,9 +382,11 @@ Status TorchExecutable::runBelowAutograd(std::span<InputValue> inputs,
   auto isHeld = [](const InputValue &input) {
     return input.kind != InputValue::Kind::Tensor || input.handle;
   };
-  if (!status.isOk() && !status.mayRunAgain() &&
-      (status.kind() != ErrorKind::BadInput ||
-       !std::all_of(inputs.begin(), inputs.end(), isHeld))) {
+  // A plan whose operators have kept their promises frees its arguments.
+  bool mayRunAgain = !status.isOk() &&
+                     (status.mayRunAgain() || status.kind() == ErrorKind::BadInput) &&
+                     std::all_of(inputs.begin(), inputs.end(), isHeld);
+  if (!status.isOk() && !mayRunAgain) {
     throwStatus(status);
   }
   return status;
