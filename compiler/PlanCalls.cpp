@@ -7,6 +7,7 @@
 #include "ir/FritAttributes.h"
 #include "passes/AtenAliases.h"
 #include "passes/Layouts.h"
+#include "passes/Raising.h"
 
 namespace frit {
 using namespace mlir;
@@ -251,6 +252,7 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
       }
     }
   }
+  call.raises = mayRaise(op);
   call.fresh = schema && !mayAliasOperands(op) && op.getOpName() != "aten._unsafe_view.default";
   call.assumes_no_writes = !schema && mutatedCount == 0 && !op.getGraphs();
   builder.step<format::AtenT>() = std::move(call);

@@ -69,7 +69,7 @@ void PlanExecutor::findEffects() {
       break;
     case StepKind::Aten: {
       CallTraits traits = host.traitsOf(step.a);
-      effects.mayRaise = true;
+      effects.mayRaise |= decoded->atenCalls[step.a]->raises();
       effects.draws |= traits.isRandom;
       isIrreversible = traits.isIrreversible;
       writes = std::any_of(traits.written.begin(), traits.written.end(),
