@@ -14,6 +14,9 @@ static std::string nameOfCall(const DecodedPlan &plan, uint32_t reg) {
     return value.kind() == format::ValueKind::Tensor && value.reg() == reg;
   };
   for (const format::Aten *call : plan.atenCalls) {
+    if (!call->results()) {
+      continue;
+    }
     for (const format::Value *value : *call->results()) {
       const auto *items = value->kind() == format::ValueKind::List ? value->items() : nullptr;
       bool isIn = items && std::any_of(items->begin(), items->end(),
