@@ -25,6 +25,9 @@ uint32_t countOf(const format::Value &list) { return list.items() ? list.items()
 /// The results in order; a list stands for its items.
 std::vector<const format::Value *> resultsOf(const format::Aten &call) {
   std::vector<const format::Value *> all;
+  if (!call.results()) {
+    return all;
+  }
   for (const format::Value *result : *call.results()) {
     if (result->kind() != ValueKind::List) {
       all.push_back(result);

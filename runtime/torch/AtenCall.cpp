@@ -365,7 +365,7 @@ Result<AtenCall> AtenCall::prepare(const DecodedPlan &plan, const format::Aten &
         }
         if (value.kind() == ValueKind::Tensor) {
           call.written.push_back(value.reg());
-        } else if (value.kind() == ValueKind::List) {
+        } else if (value.kind() == ValueKind::List && value.items()) {
           for (const format::Value *item : *value.items()) {
             if (item->kind() == ValueKind::Tensor) {
               call.written.push_back(item->reg());
