@@ -252,7 +252,8 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
       }
     }
   }
-  call.raises = mayRaise(op);
+  call.raises = callMayRaise(op);
+  call.irreversible = isIrreversible(op);
   call.fresh = schema && !mayAliasOperands(op) && op.getOpName() != "aten._unsafe_view.default";
   call.assumes_no_writes = !schema && mutatedCount == 0 && !op.getGraphs();
   builder.step<format::AtenT>() = std::move(call);

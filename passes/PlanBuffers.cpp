@@ -154,7 +154,7 @@ struct PlanBuffersPass : frit::impl::PlanBuffersPassBase<PlanBuffersPass> {
     unsigned lastError = 0;
     for (Operation &op : graph.getBody().front()) {
       auto call = dyn_cast<AtenOp>(op);
-      if (!gpu && (isa<RequireOp>(op) || (call && mayRaise(call)))) {
+      if (!gpu && (isa<RequireOp>(op) || (call && callMayRaise(call)))) {
         lastError = order[&op];
       }
     }

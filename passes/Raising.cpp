@@ -1,5 +1,7 @@
 #include "passes/Raising.h"
 
+#include "ir/AtenSchemas.h"
+
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 
@@ -30,7 +32,7 @@ bool mlir::frit::mayRaise(Operation *op) {
          !isNonZero(op->getOperand(1));
 }
 
-bool mlir::frit::mayRaise(AtenOp call) {
+bool mlir::frit::callMayRaise(AtenOp call) {
   static constexpr StringRef harmless[] = {"_adaptive_avg_pool",
                                            "_fft_",
                                            "_scaled_dot_product_",
@@ -72,6 +74,16 @@ bool mlir::frit::mayRaise(AtenOp call) {
   StringRef name = call.getOpName();
   return !name.consume_front("aten.") ||
          llvm::none_of(harmless, [&](StringRef known) { return name.starts_with(known); });
+}
+
+bool mlir::frit::isIrreversible(Operation *op) {
+  auto call = dyn_cast<AtenOp>(op);
+  if (!call) {
+    return isa<StoreOp>(op);
+  }
+  StringRef name = call.getOpName();
+  return !name.starts_with("aten.") && !name.starts_with("frit.") &&
+         AtenSchema::lookupEffects(name).ordered;
 }
 
 void mlir::frit::eraseNeedlessRequires(GraphOp graph) {

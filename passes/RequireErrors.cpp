@@ -3,7 +3,6 @@
 // surely computed in full, and requires it. In a graph that writes to arguments or runs code that
 // is not torch's, it requires everything that may raise, because such effects keep their order with
 // `frit.require` but not with kernels.
-#include "ir/AtenSchemas.h"
 #include "passes/Passes.h"
 #include "passes/Raising.h"
 
@@ -230,14 +229,6 @@ struct RequireErrorsPass : frit::impl::RequireErrorsPassBase<RequireErrorsPass> 
   }
 
 private:
-  /// Whether what the operation does cannot be undone when an error is raised after it. Assertions
-  /// are ordered too, but do nothing.
-  static bool isIrreversible(Operation *op) {
-    auto call = dyn_cast<AtenOp>(op);
-    return isa<StoreOp>(op) || (call && !call.getOpName().starts_with("aten.") &&
-                                AtenSchema::lookupEffects(call.getOpName()).ordered);
-  }
-
   /// A reduction reads every element, and of its one result `frit.require` has the need. `early`:
   /// it is required as early as it can be known.
   static void require(Operation *op, const Completeness &completeness, bool early) {

@@ -20,7 +20,7 @@ Status PlanExecutor::separateMutated(RunState &state) {
                            "location. Please clone() the tensor before performing the operation.");
     }
   }
-  bool copiesAll = state.keepsArguments && promises.afterWrites;
+  bool copiesAll = state.keepsArguments && effects.writesBeforePromise();
   bool meetAny = rangesMeet(state);
   if (!meetAny && !copiesAll) {
     return Status::ok();

@@ -67,7 +67,6 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
     }
   }
   variantTotals = std::make_unique<std::atomic<uint64_t>[]>(decoded->variantCounts);
-  findPromises();
   findEffects();
 }
 
@@ -166,8 +165,8 @@ Status PlanExecutor::runOnce(std::span<InputValue> inputs, std::span<OutputValue
   size_t reached = 0;
   if (isEntered) {
     status = walk(*state, reached);
-    if (status.isOk() && state->keepsArguments && !promises.branches) {
-      promises.kept.store(true, std::memory_order_relaxed);
+    if (status.isOk() && state->keepsArguments && !effects.branches) {
+      promisesKept.store(true, std::memory_order_relaxed);
     }
   }
   bool isGivenBack =

@@ -151,7 +151,7 @@ public:
   /// undone. The arguments then live until the call ends.
   void repeatErrors() { repeatsErrors = true; }
   /// Whether a step does what no other run can undo.
-  bool isIrreversible() const { return effects.firstOfAny != decoded->steps.size(); }
+  bool isIrreversible() const { return effects.firstIrreversible != kNoStep; }
   size_t inputCount() const { return inputSpecs.size(); }
   /// Whether the plan writes to an input, a tensor.
   bool writesInput(size_t number) const {
@@ -234,7 +234,6 @@ private:
   Status ontoOriginal(RunState &state, TensorSlot &result);
   void dropCopies(RunState &state);
   // Restart.cpp: calls that start again as traced.
-  void findPromises();
   void findEffects();
   void keepArguments(RunState &state);
   bool canRestart(const RunState &state, const Status &status, size_t reached) const;
@@ -266,20 +265,22 @@ private:
   std::vector<InputSpec> inputSpecs;
   /// Numbers of the inputs that the plan writes to.
   std::vector<uint32_t> mutatedInputs;
-  /// Whether the plan has an operator that may break its fake kernel's promise, what the steps
-  /// before the last such operator do, whether branches choose operators, and whether all promises
-  /// were kept in a call.
-  struct {
-    bool any = false, afterWrites = false, afterDraws = false, branches = false;
-    std::atomic<bool> kept{false};
-  } promises;
-  /// The first step that writes to an argument, the first that cannot be undone (it writes to an
-  /// argument, or runs code that is not torch's), and whether steps may raise an error of the
-  /// program, and draw random numbers.
-  struct {
-    size_t firstWrite = 0, firstOfAny = 0;
-    bool mayRaise = false, draws = false;
+  static constexpr size_t kNoStep = static_cast<size_t>(-1);
+  /// What decides whether a call can start again. A promise is that of a fake kernel, which the
+  /// operator may break.
+  struct Effects {
+    /// The first steps that write to an argument, cannot be undone (a write to an argument, or code
+    /// that is not torch's), and draw random numbers.
+    size_t firstWrite = kNoStep, firstIrreversible = kNoStep, firstDraw = kNoStep;
+    std::optional<size_t> lastPromise;
+    /// Steps may raise an error of the program; branches choose operators.
+    bool mayRaise = false, branches = false;
+
+    bool writesBeforePromise() const { return lastPromise && firstWrite <= *lastPromise; }
+    bool drawsBeforePromise() const { return lastPromise && firstDraw <= *lastPromise; }
   } effects;
+  /// All promises were kept in a call.
+  std::atomic<bool> promisesKept{false};
   /// The tensor registers of arguments.
   std::vector<bool> isArgument;
   bool repeatsErrors = false;

@@ -13,26 +13,6 @@
 
 namespace frit {
 
-void PlanExecutor::findPromises() {
-  bool writes = false, draws = false;
-  for (const DecodedStep &step : decoded->steps) {
-    bool checks = step.kind == StepKind::View && step.flag;
-    if (step.kind == StepKind::Aten) {
-      CallTraits traits = host.traitsOf(step.a);
-      checks = traits.isUnproven;
-      writes |= traits.isMutable;
-      draws |= traits.isRandom;
-      promises.branches |= traits.isControlFlow;
-    }
-    writes |= step.kind == StepKind::CopyInto || step.kind == StepKind::Touch;
-    if (checks) {
-      promises.any = true;
-      promises.afterWrites = writes;
-      promises.afterDraws = draws;
-    }
-  }
-}
-
 /// A register is fresh if its storage was allocated in this call: nobody else sees what is written
 /// there.
 void PlanExecutor::findEffects() {
@@ -44,10 +24,9 @@ void PlanExecutor::findEffects() {
     }
   }
   const std::vector<DecodedStep> &steps = decoded->steps;
-  effects.firstWrite = effects.firstOfAny = steps.size();
   for (size_t at = 0; at < steps.size(); ++at) {
     const DecodedStep &step = steps[at];
-    bool writes = false, isIrreversible = false;
+    bool writes = false, isIrreversible = false, promises = false;
     switch (step.kind) {
     case StepKind::Alloc:
     case StepKind::Wrap:
@@ -55,8 +34,10 @@ void PlanExecutor::findEffects() {
       break;
     case StepKind::Reuse:
       writes = isArgument[step.b];
-      [[fallthrough]];
+      isFresh[step.a] = isFresh[step.b];
+      break;
     case StepKind::View:
+      promises = step.flag;
       isFresh[step.a] = isFresh[step.b];
       break;
     case StepKind::CopyInto:
@@ -70,7 +51,11 @@ void PlanExecutor::findEffects() {
     case StepKind::Aten: {
       CallTraits traits = host.traitsOf(step.a);
       effects.mayRaise |= decoded->atenCalls[step.a]->raises();
-      effects.draws |= traits.isRandom;
+      effects.branches |= traits.isControlFlow;
+      promises = traits.isUnproven;
+      if (traits.isRandom) {
+        effects.firstDraw = std::min(effects.firstDraw, at);
+      }
       isIrreversible = traits.isIrreversible;
       writes = std::any_of(traits.written.begin(), traits.written.end(),
                            [&](uint32_t tensor) { return !isFresh[tensor]; });
@@ -90,7 +75,10 @@ void PlanExecutor::findEffects() {
       effects.firstWrite = std::min(effects.firstWrite, at);
     }
     if (writes || isIrreversible) {
-      effects.firstOfAny = std::min(effects.firstOfAny, at);
+      effects.firstIrreversible = std::min(effects.firstIrreversible, at);
+    }
+    if (promises) {
+      effects.lastPromise = at;
     }
   }
 }
@@ -98,9 +86,9 @@ void PlanExecutor::findEffects() {
 /// Arguments stay in their registers until the call ends, so that it costs nothing to keep them.
 void PlanExecutor::keepArguments(RunState &state) {
   bool forErrors = repeatsErrors && effects.mayRaise && planDevice == format::Device::Cpu;
-  state.keepsArguments = promises.any && !promises.kept.load(std::memory_order_relaxed);
+  state.keepsArguments = effects.lastPromise && !promisesKept.load(std::memory_order_relaxed);
   state.defersFrees = state.keepsArguments || forErrors;
-  if (promises.afterDraws || (forErrors && effects.draws)) {
+  if (effects.drawsBeforePromise() || (forErrors && effects.firstDraw != kNoStep)) {
     state.random = host.saveRandom(state.gpu);
   }
 }
@@ -109,11 +97,11 @@ void PlanExecutor::keepArguments(RunState &state) {
 /// again: because an operator broke its promise, or because of an error of the program, which
 /// another run raises as eager does. A lack of memory is no such error, nor is one of a GPU.
 bool PlanExecutor::canRestart(const RunState &state, const Status &status, size_t reached) const {
-  bool mayRepeat = state.mayRestart && repeatsErrors && reached < effects.firstOfAny &&
+  bool mayRepeat = state.mayRestart && repeatsErrors && reached < effects.firstIrreversible &&
                    planDevice == format::Device::Cpu;
   switch (status.kind()) {
   case ErrorKind::Disagreement:
-    return reached < effects.firstWrite || (state.keepsArguments && promises.afterWrites);
+    return reached < effects.firstWrite || (state.keepsArguments && effects.writesBeforePromise());
   case ErrorKind::Pending:
     return mayRepeat && host.isRepeatable();
   case ErrorKind::Index:

@@ -222,12 +222,16 @@ bool literalFits(const format::Value &value) {
   }
 }
 
+/// Whether the operator is one of torch's own.
+bool isOfTorch(const std::string &name) {
+  return name.starts_with("aten::") || name.starts_with("prims::");
+}
+
 /// Whether a result may be converted to the promised dtype. torch's fake kernels are wrong about
 /// the width of statistics, and about the mask of an empty tensor.
 bool mayBecome(const std::string &name, const at::Tensor &tensor, c10::ScalarType wanted) {
   bool areFloats = at::isFloatingType(tensor.scalar_type()) && at::isFloatingType(wanted);
-  bool isOfTorch = name.starts_with("aten::") || name.starts_with("prims::");
-  return isOfTorch && (tensor.numel() == 0 || areFloats);
+  return isOfTorch(name) && (tensor.numel() == 0 || areFloats);
 }
 
 /// How a result may differ from the plan (Artifact.fbs).
@@ -417,12 +421,11 @@ CallTraits AtenCall::traitsOf(const c10::OperatorHandle &handle) {
   CallTraits traits;
   traits.isRandom = handle.hasTag(at::Tag::nondeterministic_seeded);
   traits.isMutable = handle.schema().is_mutable();
-  bool isOfTorch = space == "aten" || space == "prims" || space.find("c10d") != std::string::npos;
-  traits.isUnproven = !isOfTorch && !handle.schema().returns().empty();
-  traits.isIrreversible = space != "aten" && space != "prims" && space != "frit";
+  bool communicates = space.find("c10d") != std::string::npos;
+  traits.isUnproven = !isOfTorch(name) && !communicates && !handle.schema().returns().empty();
   if (space == "frit_callback") {
     traits.uncapturable = "it has a Python step, " + name;
-  } else if (space.find("c10d") != std::string::npos || space == "symm_mem") {
+  } else if (communicates || space == "symm_mem") {
     traits.uncapturable = "it communicates with other processes (" + name + ")";
   } else if (handle.hasTag(at::Tag::data_dependent_output)) {
     traits.uncapturable = "it reads a value back from the GPU (" + name + ")";

@@ -388,7 +388,9 @@ Status TorchHost::callAten(uint32_t number, RunState &state) {
 
 CallTraits TorchHost::traitsOf(uint32_t number) const {
   if (const auto *call = std::get_if<AtenCall>(&calls[number])) {
-    return call->traits();
+    CallTraits traits = call->traits();
+    traits.isIrreversible = plan.atenCalls[number]->irreversible();
+    return traits;
   }
   // Its graphs may call any operator.
   CallTraits traits;
