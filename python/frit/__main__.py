@@ -76,7 +76,7 @@ def _add_artifact_commands(commands):
     bench = commands.add_parser("bench", help="measure an artifact on random inputs: latency, throughput, memory, each kernel")
     bench.add_argument("model", help="a .frit file")
     bench.add_argument("--input", action="append", default=[], metavar="[NAME=]4x64xi64", help="the form of an input, by name or in order")
-    bench.add_argument("--iterations", type=int, default=100, help="calls that are measured (100)")
+    bench.add_argument("--iterations", type=int, nargs="?", const=100, default=100, help="calls that are measured (100)")
     bench.add_argument("--warmup", type=int, default=10, help="calls before them (10)")
     bench.add_argument("--json", action="store_true", help="print JSON")
     bench.add_argument("--allow-host-code", action="store_true", help="map machine code from a file that others own or can write")

@@ -30,6 +30,13 @@ _FIXED = {
 }
 
 
+def is_known(name):
+    """Whether Inductor has an option of this name. Slow where Inductor is not loaded: for errors."""
+    from torch._inductor import list_options
+
+    return name in list_options()
+
+
 def translate(given):
     """The options with Inductor's names replaced. OptionError for a value that has no counterpart in frit, and for two names that contradict
     each other."""
