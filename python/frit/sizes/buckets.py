@@ -6,6 +6,7 @@ valid ones. A key of a size that is static in this graph is allowed, because wit
 another graph's argument: after a graph break an argument belongs to the graph that uses it.
 """
 
+import inspect
 import json
 import re
 from functools import partial
@@ -72,7 +73,7 @@ def _find(key, sizes, option, names):
     seen = _SEEN_KEYS.setdefault(json.dumps({k: _text(v) for k, v in option.items()}), set())
     dimension = _DIMENSION.match(key)
     plain = f"{dimension['of']}[{int(dimension['dim'])}]" if dimension else key
-    plain = plain if plain in sizes else by_keyword(plain)
+    plain = plain if plain in sizes else by_parameter(plain)
     if plain in sizes:
         seen.add(key)
         size = sizes[plain]
@@ -121,7 +122,7 @@ def _arguments(gm):
     placeholders = [node for node in gm.graph.nodes if node.op == "placeholder"] if hasattr(gm, "graph") else []
     sources = [getattr(node.meta.get("grapharg"), "source", None) for node in placeholders]
     names = [readable(source.name if source is not None else node.name) for node, source in zip(placeholders, sources)]
-    return [(node, name if (keyword := by_keyword(name)) in names else keyword) for node, name in zip(placeholders, names)]
+    return [(node, name if (parameter := by_parameter(name)) in names else parameter) for node, name in zip(placeholders, names)]
 
 
 def _sizes(gm, example_inputs):
@@ -162,20 +163,52 @@ def readable(source):
     return re.sub(r"\.(?:_modules|_parameters|_buffers|__dict__)\['([^'\]]+)'\]", r".\1", text)
 
 
-def by_keyword(name):
-    """`kwargs['mask'][1]` as who calls a wrapper with keywords writes it: `mask[1]`."""
+def by_parameter(name):
+    """A name in the frame of a wrapper as a parameter of the function that it wraps: `kwargs['mask'][1]` is `mask[1]`, and `args[1][0]` is `mask[0]`
+    in the wrapper of `forward(self, ids, mask)`."""
+    position = re.match(r"args\[(\d+)\]", name)
+    if position:
+        parameters = _wrapped_parameters()
+        number = int(position[1])
+        return parameters[number] + name[position.end() :] if number < len(parameters) else name
     return re.sub(r"^kwargs\['(\w+)'\]", r"\1", name)
+
+
+def _wrapped_parameters():
+    """Names of the positional parameters of the function that the frame being compiled passes its `*args` to; empty if it is not known."""
+    from torch._dynamo import external_utils
+
+    frame = _frame()
+    if frame is None or not frame.f_code.co_flags & inspect.CO_VARARGS:
+        return ()
+    code, variables = frame.f_code, frame.f_locals
+    if code.co_filename == external_utils.__file__:  # Dynamo's own wrapper, of torch's modules
+        function, skipped = variables.get("fn"), 0
+        function = function.forward if isinstance(function, torch.nn.Module) else function
+    else:  # a method (self, *args)
+        bases = type(variables.get("self")).__mro__
+        wrapper = next((one for base in bases for one in vars(base).values() if getattr(one, "__code__", None) is code), None)
+        function, skipped = (wrapper if hasattr(wrapper, "__wrapped__") else None), code.co_argcount
+    if not callable(function):
+        return ()
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return [one.name for one in inspect.signature(function).parameters.values() if one.kind in positional][skipped:]
 
 
 def _variables_of_frame():
     """Names of the arguments and variables of the frame that is being compiled; empty if Dynamo does not provide it."""
+    frame = _frame()
+    return () if frame is None else (*frame.f_code.co_varnames, *frame.f_code.co_cellvars, *frame.f_code.co_freevars)
+
+
+def _frame():
+    """Dynamo's translator of the frame that is being compiled, or None."""
     try:
         from torch._dynamo.symbolic_convert import InstructionTranslator
 
-        code = InstructionTranslator.current_tx().f_code
+        return InstructionTranslator.current_tx()
     except (ImportError, AttributeError):
-        return ()
-    return (*code.co_varnames, *code.co_cellvars, *code.co_freevars)
+        return None
 
 
 def smallest_bucket(asked, size):

@@ -77,7 +77,7 @@ def sizes_of(memory, arguments, names):
 def names_of(function):
     code = (function.forward if isinstance(function, nn.Module) else function).__code__
     names = code.co_varnames[: code.co_argcount]
-    return ["args[0]"] if isinstance(function, nn.Sequential) else names[1:] if isinstance(function, nn.Module) else names
+    return names[1:] if isinstance(function, nn.Module) else names
 
 
 def evaluated(formula, sizes, workspace=0):
@@ -184,7 +184,8 @@ def test_arguments_without_data_and_a_model_on_meta():
         model, x = nn.Linear(16, 8, bias=False), torch.empty(20, 16)
     with torch.no_grad():
         memory = frit.memory(model.compile(backend="frit") or model, x, device="cpu")
-    assert memory.at({"args[0][0]": 100}) == 4 * (100 * 16 + 16 * 8 + 100 * 8) and memory.formula == "96*args[0][0] + 512"
+    assert memory.at({"input[0]": 100}) == 4 * (100 * 16 + 16 * 8 + 100 * 8)
+    assert memory.formula == "96*input[0] + 512"
 
 
 def test_sizes_get_names():
@@ -201,6 +202,19 @@ def test_keywords_that_a_wrapper_passes_on_have_their_names():
 
     memory = frit.memory(wrapper, torch.randn(10, 16), b=torch.randn(12, 16))
     assert list(memory.sizes) == ["args[0][0]", "args[0][1]", "b[0]"]
+
+    class Wrapped(torch.nn.Module):
+        def forward(self, first, second, *more):
+            return similarity(first, second) + sum(more)
+
+    forward = Wrapped.forward
+    Wrapped.forward = functools.wraps(forward)(lambda self, *args, **kwargs: forward(self, *args, **kwargs))
+    memory = frit.memory(Wrapped(), torch.randn(10, 16), torch.randn(12, 16), torch.randn(1, 12))
+    assert list(memory.sizes) == ["first[0]", "first[1]", "second[0]"]
+    options = {"buckets": {"second[0]": [16, 32]}}
+    compiled = torch.compile(Wrapped(), backend="frit", dynamic=True, options=options)
+    compiled(torch.randn(10, 16), torch.randn(12, 16))
+    assert frit.counts()["bucket_hits"] == 1
 
     def both(mask, kwargs):
         return mask.sum() + kwargs["mask"].sum()
