@@ -27,6 +27,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   /// The value that owns the storage of another one; a value that is not a view owns its own.
   llvm::DenseMap<Value, Value> bases;
   llvm::DenseMap<std::pair<Value, LayoutAttr>, Value> copiesMade;
+  /// What each copy is a copy of.
+  llvm::DenseMap<Value, Value> copiedFrom;
   /// The same as the statistic `copies`, which may be compiled out.
   int64_t numCopies = 0;
   /// Stores whose value a call has written into the argument already.
@@ -38,6 +40,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     layouts.clear();
     bases.clear();
     copiesMade.clear();
+    copiedFrom.clear();
     doneStores.clear();
     for (auto [i, argument] : llvm::enumerate(graph.getBody().getArguments())) {
       if (isa<RankedTensorType>(argument.getType())) {
@@ -420,51 +423,88 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     return first;
   }
 
+  /// What a copy is a copy of, or the value itself.
+  Value originalOf(Value value) const {
+    while (Value source = copiedFrom.lookup(value)) {
+      value = source;
+    }
+    return value;
+  }
+
   /// Results of distinct storage classes never share storage, and a fresh one never lies in
   /// borrowed or padded storage. Results of one class share theirs, so their base is copied once.
   void separateResults(GraphOp graph, ReturnOp op) {
     llvm::DenseMap<Value, Attribute> owners;
-    llvm::DenseMap<std::tuple<Attribute, Value, Attribute>, Value> made;
-    for (OpOperand &use : op->getOpOperands()) {
-      auto type = dyn_cast<RankedTensorType>(use.get().getType());
+    // The one copy of a value in a storage class. Aliases of it decide how it lies.
+    struct Copy {
+      Value value;
+      LayoutAttr layout;
+    };
+    llvm::DenseMap<std::pair<Attribute, Value>, Copy> made;
+    auto freshStorageOf = [&](OpOperand &use) {
       auto storage = kResultStorageAttr.get(graph, use.getOperandNumber());
-      if (!type || !storage || storage.getKind() != StorageKind::Fresh) {
+      bool isFresh = storage && storage.getKind() == StorageKind::Fresh;
+      return isFresh && isa<RankedTensorType>(use.get().getType()) ? storage : StorageAttr();
+    };
+    for (OpOperand &use : op->getOpOperands()) {
+      auto storage = freshStorageOf(use);
+      auto alias = use.get().getDefiningOp<AliasOp>();
+      if (!storage || !alias) {
+        continue;
+      }
+      Value base = alias.getBase();
+      auto type = cast<RankedTensorType>(base.getType());
+      LayoutAttr demand = alias.getBaseLayout();
+      Copy &own = made[{storage, originalOf(base)}];
+      own.layout =
+          isDense(demand, type) || !repeats(demand, type) ? demand : getContiguousLayout(type);
+      if (copiedFrom.contains(base) && owners.try_emplace(base, storage).first->second == storage) {
+        own.value = base;
+      }
+    }
+    for (OpOperand &use : op->getOpOperands()) {
+      auto storage = freshStorageOf(use);
+      if (!storage) {
         continue;
       }
       auto alias = use.get().getDefiningOp<AliasOp>();
       Value source = alias ? alias.getBase() : use.get(), base = bases.lookup(source);
+      Copy &own = made[{storage, originalOf(source)}];
       auto [owner, isNew] = owners.try_emplace(base, storage);
       auto call = base.getDefiningOp<AtenOp>();
       bool isPadded = call && call.getPadded();
-      if (!isBorrowed(base) && !isPadded && (isNew || owner->second == storage)) {
+      if (!own.value && !isBorrowed(base) && !isPadded && (isNew || owner->second == storage)) {
         continue;
       }
-      type = cast<RankedTensorType>(source.getType());
-      LayoutDemand demand =
-          alias ? LayoutDemand{DemandKind::Exact, alias.getBaseLayout()} : getLayoutDemand(use);
-      bool isExact = isDense(demand.layout, type) || (alias && !repeats(demand.layout, type));
-      LayoutAttr layout = isExact ? demand.layout : getContiguousLayout(type);
-      Value &own = made[{storage, source, layout}];
-      if (!own) {
-        own = copy(isBorrowed(base) ? beforeWrites(op, source) : op, source, layout,
-                   /*shared=*/false);
-        owners[own] = storage;
+      if (!own.layout) {
+        auto type = cast<RankedTensorType>(source.getType());
+        LayoutDemand demand = getLayoutDemand(use);
+        own.layout = isDense(demand.layout, type) ? demand.layout : getContiguousLayout(type);
+      }
+      if (!own.value) {
+        own.value = copy(isBorrowed(base) ? beforeWrites(op, source) : op, source, own.layout,
+                         /*shared=*/false);
+        owners[own.value] = storage;
       }
       if (!alias) {
-        use.set(own);
+        use.set(own.value);
         continue;
       }
       OpBuilder builder(op);
       auto again = cast<AliasOp>(builder.clone(*alias));
-      again.getBaseMutable().assign(own);
+      again.getBaseMutable().assign(own.value);
       assign(again);
       use.set(again);
     }
   }
 
-  Value copy(Operation *before, Value value, LayoutAttr layout, bool shared = true) {
+  LayoutAttr atOffsetZero(LayoutAttr layout) {
     MLIRContext *context = &getContext();
-    layout = LayoutAttr::get(context, layout.getStrides(), SizeExpr::constant(context, 0));
+    return LayoutAttr::get(context, layout.getStrides(), SizeExpr::constant(context, 0));
+  }
+
+  Value copy(Operation *before, Value value, LayoutAttr layout, bool shared = true) {
+    layout = atOffsetZero(layout);
     Value &known = copiesMade[{value, layout}];
     if (known && shared) {
       return known;
@@ -473,6 +513,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     LDBG() << value.getLoc() << " is copied to " << layout << " for " << before->getName();
     Value made = createCopy(builder, value, layout);
     setLayout(made, layout, made);
+    copiedFrom[made] = value;
     ++copies;
     ++numCopies;
     if (shared) {

@@ -151,3 +151,21 @@ frit.graph @copied_before_the_write(%x: tensor<4xf32>)
   %v = frit.reshape %x : tensor<4xf32> -> tensor<2x2xf32>
   frit.return %x, %v, %x : tensor<4xf32>, tensor<2x2xf32>, tensor<4xf32>
 }
+
+// -----
+
+// A copy of an argument and a view of that copy are one storage: the copy that the view needs is the result. Another copy of
+// the same argument is its own.
+// CHECK-LABEL: @copied_and_seen
+// CHECK: %[[COPY:.+]] = frit.region(%arg0) {{.*}}frit.layouts = [#frit.layout<[3, 1]>]
+// CHECK: %[[SEEN:.+]] = frit.alias %[[COPY]]
+// CHECK: %[[OTHER:.+]] = frit.region(%{{.+}}) {{.*}}frit.layouts = [#frit.layout<[3, 1]>]
+// CHECK-NOT: frit.region
+// CHECK: frit.return %[[COPY]], %[[SEEN]], %[[OTHER]]
+frit.graph @copied_and_seen(%x: tensor<4x3xf32> {frit.layout = #frit.layout<[6, 1]>})
+    -> (tensor<4x3xf32> {frit.layout = #frit.layout<[3, 1]>, frit.storage = #frit.storage<fresh, 0>},
+        tensor<3x3xf32> {frit.layout = #frit.layout<[3, 1], offset 3>, frit.storage = #frit.storage<fresh, 0>},
+        tensor<4x3xf32> {frit.layout = #frit.layout<[3, 1]>, frit.storage = #frit.storage<fresh, 1>}) {
+  %v = frit.alias %x <[3, 1]> seen <[3, 1], offset 3> <f32> : tensor<4x3xf32> -> tensor<3x3xf32>
+  frit.return %x, %v, %x : tensor<4x3xf32>, tensor<3x3xf32>, tensor<4x3xf32>
+}

@@ -134,6 +134,39 @@ def test_results_of_one_storage(function):
         torch.compiler.reset()
 
 
+def copied_and_seen(x):
+    y, z = x.contiguous() if not x.is_contiguous() else x.clone(), x.clone(memory_format=torch.contiguous_format)
+    return y, y[1:], z.t(), z, (x * 1)[1:], x.t().contiguous().t(), x.double()[:, 1:]
+
+
+def copied_before_it_is_written(x):
+    y = x.clone(memory_format=torch.contiguous_format)
+    x.add_(1)
+    z = x.clone(memory_format=torch.contiguous_format)
+    return y[1:], y, z, z.t(), x[1:]
+
+
+LAYOUTS = {
+    "dense": lambda: torch.randn(4, 6),
+    "rows": lambda: torch.randn(8, 6)[::2],
+    "columns": lambda: torch.randn(4, 9)[:, 2:8],
+    "transposed": lambda: torch.randn(6, 4).t(),
+    "expanded": lambda: torch.randn(1, 6).expand(4, 6),
+    "empty": lambda: torch.randn(0, 6)[:, ::2],
+    "one": lambda: torch.randn(2, 2)[::2, ::2],
+}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("function", [copied_and_seen, copied_before_it_is_written], ids=lambda f: f.__name__)
+def test_a_copy_of_an_argument_and_views_of_it_are_one_storage(function, layout):
+    if function is copied_before_it_is_written and layout == "expanded":
+        return  # eager refuses to write it
+    for dynamic in (False, True):
+        checker.check(function, LAYOUTS[layout](), dynamic=dynamic)
+        torch.compiler.reset()
+
+
 def test_results_of_one_storage_in_training():
     def function(x):
         v = x.exp()

@@ -11,6 +11,8 @@ import operator_sweep
 import pytest
 import torch
 
+from frit import backend
+
 SHARES = 3
 
 
@@ -111,6 +113,15 @@ def test_what_is_wrong_is_a_failure(what):
     case = operator_database.Case("0", lambda x, y: x * y.exp(), leaves)
     assert [v.outcome for v in operator_comparison.judge([case], training, False)] == ["passed"]
     assert [v.outcome for v in operator_comparison.judge([case], training, False, compiler)] == ["failed"]
+
+
+def test_a_graph_that_is_compiled_again_is_a_failure():
+    def compiler(gm, inputs):
+        return backend.frit(gm, inputs, options={"fail_at": "kernel:exp", "strict": False})
+
+    case = operator_database.Case("0", lambda x: x.exp(), [torch.randn(3)])
+    (verdict,) = operator_comparison.judge([case], False, False, compiler)
+    assert verdict.outcome == "failed" and "compiled again" in verdict.reason
 
 
 @pytest.mark.parametrize("function, outcome", [(lambda x: 1 / (x - x), "failed"), (lambda x: 1 / (((x * 3 + 1) - 1) / 3 - x), "exception")])

@@ -46,3 +46,19 @@ def test_what_is_compiled_with_a_mistake_says_so():
         said[number] = (*json.loads(done.stdout), "FRIT_PLANT=17" in done.stderr)
     assert said[""][0] is None and not said[""][2]
     assert said["17"] == (17, said[""][1] + ", planted 17", True)
+
+
+def test_a_plan_that_the_validator_refuses_is_compiled_without_reuse_and_counted():
+    """For users; in the tests it is an error (the mistake of class 24, above)."""
+    program = (
+        "import torch, json\nfrom torch._dynamo.utils import counters\n"
+        "def swap(a, b):\n    t = a.clone(); a.copy_(b); b.copy_(t)\n"
+        "a, b = torch.zeros(3), torch.ones(3)\n"
+        "torch.compile(swap, backend='frit')(a, b)\n"
+        "print(json.dumps([a.tolist(), b.tolist(), counters['frit']['retries']]))"
+    )
+    paths = os.pathsep.join([str(silent_classes.ROOT / "python"), str(silent_classes.ROOT)])
+    done = fresh.run(["-c", program], env={**os.environ, "FRIT_PLANT": "24", "FRIT_STRICT": "0", "PYTHONPATH": paths}, check=True)
+    *values, retries = json.loads(done.stdout)
+    assert values == [[1] * 3, [0] * 3] and retries >= 1
+    assert "compiled with no reuse of memory, because of a mistake of frit's own" in done.stderr

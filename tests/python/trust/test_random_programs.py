@@ -163,3 +163,8 @@ def test_a_program_is_data():
     assert Program.from_json(json.loads(json.dumps(program.to_json()))) == program
     compile(program.snippet(), "snippet", "exec")
     assert generate(Choices(random.Random(3))) == program
+
+
+def test_a_program_that_is_compiled_again_is_a_find(monkeypatch):
+    monkeypatch.setattr(Program, "backend_options", lambda self: {"fail_at": "kernel:tanh", "strict": False})
+    assert outcome(ROUNDED).kind == "compiled again"

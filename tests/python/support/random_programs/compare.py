@@ -6,6 +6,7 @@ import re
 import checker
 import torch
 import torch.utils._pytree as pytree
+from torch._dynamo.utils import counters
 
 from . import rounding
 from .levels import BITS, ROUNDED, Refused, is_rounded_type
@@ -193,7 +194,16 @@ def shown(a, e, bad):
 
 
 def difference(program, backend, expected):
-    """Returns how a backend differs from eager's calls, or None. If eager raises an error, the last call does."""
+    """Returns how a backend differs from eager's calls, or None. If eager raises an error, the last call does. A compilation that frit had to repeat is
+    a difference too: the results are right, but not from the plan that was meant."""
+    repeated = counters["frit"]["retries"]
+    found = _difference(program, backend, expected)
+    if found is None and counters["frit"]["retries"] > repeated:
+        return Different("compiled again", "", "because of a mistake of frit's own, which its warning names")
+    return found
+
+
+def _difference(program, backend, expected):
     torch.compiler.reset()
     state = program.make_state()
     try:
