@@ -191,8 +191,12 @@ def _wrapped_parameters():
         function, skipped = (wrapper if hasattr(wrapper, "__wrapped__") else None), code.co_argcount
     if not callable(function):
         return ()
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):  # those of a builtin are not known
+        return ()
     positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    return [one.name for one in inspect.signature(function).parameters.values() if one.kind in positional][skipped:]
+    return [one.name for one in parameters if one.kind in positional][skipped:]
 
 
 def _variables_of_frame():

@@ -216,6 +216,9 @@ def test_keywords_that_a_wrapper_passes_on_have_their_names():
     compiled(torch.randn(10, 16), torch.randn(12, 16))
     assert frit.counts()["bucket_hits"] == 1
 
+    # A builtin has no parameters that Python knows.
+    assert list(frit.memory(torch.exp2, torch.randn(10, 16)).sizes) == ["args[0][0]", "args[0][1]"]
+
     def both(mask, kwargs):
         return mask.sum() + kwargs["mask"].sum()
 
