@@ -7,6 +7,7 @@ import fresh
 import pytest
 import silent_classes
 
+PATHS = os.pathsep.join([str(silent_classes.ROOT / "python"), str(silent_classes.ROOT)])
 #: Mistakes in the compiler and in Python, and one that the compiler's own checks refuse.
 CHEAP = {
     6: "test_silent_classes_integers.py::test_class_06_float_floor_division_and_remainder",
@@ -41,7 +42,7 @@ def test_what_is_compiled_with_a_mistake_says_so():
     )
     said = {}
     for number in ("", "17"):
-        environment = {**os.environ, "FRIT_PLANT": number, "PYTHONPATH": os.pathsep.join([str(silent_classes.ROOT / "python"), str(silent_classes.ROOT)])}
+        environment = {**os.environ, "FRIT_PLANT": number, "PYTHONPATH": PATHS}
         done = fresh.run(["-c", program], env=environment, check=True)
         said[number] = (*json.loads(done.stdout), "FRIT_PLANT=17" in done.stderr)
     assert said[""][0] is None and not said[""][2]
@@ -57,8 +58,7 @@ def test_a_plan_that_the_validator_refuses_is_compiled_without_reuse_and_counted
         "torch.compile(swap, backend='frit')(a, b)\n"
         "print(json.dumps([a.tolist(), b.tolist(), counters['frit']['retries']]))"
     )
-    paths = os.pathsep.join([str(silent_classes.ROOT / "python"), str(silent_classes.ROOT)])
-    done = fresh.run(["-c", program], env={**os.environ, "FRIT_PLANT": "24", "FRIT_STRICT": "0", "PYTHONPATH": paths}, check=True)
+    done = fresh.run(["-c", program], env={**os.environ, "FRIT_PLANT": "24", "FRIT_STRICT": "0", "PYTHONPATH": PATHS}, check=True)
     *values, retries = json.loads(done.stdout)
     assert values == [[1] * 3, [0] * 3] and retries >= 1
     assert "compiled with no reuse of memory, because of a mistake of frit's own" in done.stderr
