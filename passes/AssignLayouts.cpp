@@ -456,8 +456,7 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       auto type = cast<RankedTensorType>(base.getType());
       LayoutAttr demand = alias.getBaseLayout();
       Copy &own = made[{storage, originalOf(base)}];
-      own.layout =
-          isDense(demand, type) || !repeats(demand, type) ? demand : getContiguousLayout(type);
+      own.layout = repeats(demand, type) ? getContiguousLayout(type) : demand;
       if (copiedFrom.contains(base) && owners.try_emplace(base, storage).first->second == storage) {
         own.value = base;
       }
@@ -498,13 +497,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
   }
 
-  LayoutAttr atOffsetZero(LayoutAttr layout) {
-    MLIRContext *context = &getContext();
-    return LayoutAttr::get(context, layout.getStrides(), SizeExpr::constant(context, 0));
-  }
-
   Value copy(Operation *before, Value value, LayoutAttr layout, bool shared = true) {
-    layout = atOffsetZero(layout);
+    MLIRContext *context = &getContext();
+    layout = LayoutAttr::get(context, layout.getStrides(), SizeExpr::constant(context, 0));
     Value &known = copiesMade[{value, layout}];
     if (known && shared) {
       return known;

@@ -299,9 +299,9 @@ def _default(option):
 
 def _checked(name, value):
     option = REGISTRY.get(name)
-    if option is None and inductor_options.is_known(name):
-        raise OptionError(f"frit: {name!r} is an option of Inductor, and frit has none like it; leave it out. docs/Integrations.md lists those that are translated")
     if option is None:
+        if inductor_options.is_known(name):
+            raise OptionError(f"frit: {name!r} is an option of Inductor, and frit has none like it; leave it out. docs/Integrations.md lists those that are translated")
         raise OptionError(f"frit: unknown option {name!r}; {nearest(name, REGISTRY)}")
     if type(value) is not option.type:
         shown = f"{type(value).__name__} {value!r}"

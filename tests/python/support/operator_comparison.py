@@ -19,7 +19,6 @@ import torch
 from torch._dynamo.backends.debugging import aot_eager
 from torch._dynamo.exc import TensorifyScalarRestartAnalysis
 from torch._dynamo.source import LocalSource
-from torch._dynamo.utils import counters
 from torch._guards import TracingContext, tracing
 from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.symbolic_shapes import ShapeEnv
@@ -143,7 +142,7 @@ def eager_outcome(case, training):
 
 def compiled_outcomes(compiler, cases, training, dynamic):
     """Returns one outcome for each case, or the error of the whole graph. It is an error if frit had to compile the graph again."""
-    repeated = counters["frit"]["retries"]
+    repeated = checker.compiled_again()
     try:
         try:
             call = compiled(compiler, cases, dynamic)
@@ -152,8 +151,8 @@ def compiled_outcomes(compiler, cases, training, dynamic):
         found = outcomes(call, cases, training)
     except Exception as error:
         return error
-    if counters["frit"]["retries"] > repeated:
-        return AssertionError("compiled again, because of a mistake of frit's own, which its warning names")
+    if checker.compiled_again() > repeated:
+        return AssertionError(checker.COMPILED_AGAIN)
     return found
 
 

@@ -6,7 +6,6 @@ import re
 import checker
 import torch
 import torch.utils._pytree as pytree
-from torch._dynamo.utils import counters
 
 from . import rounding
 from .levels import BITS, ROUNDED, Refused, is_rounded_type
@@ -195,11 +194,11 @@ def shown(a, e, bad):
 
 def difference(program, backend, expected):
     """Returns how a backend differs from eager's calls, or None. If eager raises an error, the last call does. A compilation that frit had to repeat is
-    a difference too: the results are right, but not from the plan that was meant."""
-    repeated = counters["frit"]["retries"]
+    a difference too."""
+    repeated = checker.compiled_again()
     found = _difference(program, backend, expected)
-    if found is None and counters["frit"]["retries"] > repeated:
-        return Different("compiled again", "", "because of a mistake of frit's own, which its warning names")
+    if found is None and checker.compiled_again() > repeated:
+        return Different("compiled again", "", checker.COMPILED_AGAIN)
     return found
 
 
