@@ -13,8 +13,8 @@ void mlir::frit::addCastRules(RuleTable &table) {
   table.addSingle({"aten._to_copy.default", "prims.convert_element_type.default", "aten.to.dtype",
                    "aten.to.dtype_layout", "aten.to.device", "aten.to.other",
                    "aten.type_as.default", "aten.clone.default", "aten.alias.default",
-                   "aten.lift_fresh_copy.default", "aten.lift_fresh.default", "aten.detach.default",
-                   "aten.contiguous.default", "prims.view_of.default", "prims.clone.default"},
+                   "aten.lift_fresh_copy.default", "aten.detach.default", "aten.contiguous.default",
+                   "prims.view_of.default", "prims.clone.default"},
                   toResult);
   // copy(self, src): the value of src with self's dtype and sizes.
   table.addSingle({"aten.copy.default"}, [](AtenCall &call, TensorBuilder &b) {

@@ -121,6 +121,9 @@ struct LegalizeAtenPass : frit::impl::LegalizeAtenPassBase<LegalizeAtenPass> {
     for (const std::string &one : changed.getPlaces()) {
       mutants[(op.getOpName() + ":" + one).str()] += reason.empty();
     }
+    if (wanted == "*" && changed.getPlaces().empty()) {
+      mutants[(op.getOpName() + ":").str()] += reason.empty(); // no place, but the rule ran
+    }
     return reason;
   }
 

@@ -4,6 +4,7 @@ The overloads are those in torch's schemas that frit's decompositions leave; tes
 ones. A call is exported alone, so that it is not decomposed.
 """
 
+import json
 import os
 import subprocess
 from pathlib import Path
@@ -201,6 +202,11 @@ def test_every_promised_overload_has_a_rule_and_a_call():
     assert not promised - known, f"without a rule: {sorted(promised - known)}"
     assert not promised - set(CALLS), f"without a call: {sorted(promised - set(CALLS))}"
     assert not set(CALLS) - known, f"calls without a rule: {sorted(set(CALLS) - known)}"
+
+
+def test_mistakes_were_planted_in_every_rule():
+    ledger = json.loads((ROOT / "tests" / "golden" / "mutants.json").read_text())
+    assert set(ledger["mistakes"]) == rules()
 
 
 def overload_of(name):

@@ -2,7 +2,7 @@
 it must fail. `scripts/mutants` runs all of them and writes the ledger.
 
 A check is one operator of `operator_database` in a few types as one graph, with its samples unchanged and with special values in them, or one
-of `edge_programs`. A check counts only if it passes without a mistake.
+of the package `mutation`. A check counts only if it passes without a mistake.
 
     python mutants.py        # a worker: reads questions as lines of JSON from standard input, and writes answers to standard output
 """
@@ -26,7 +26,9 @@ TYPES = {
     "exported": ("float32", "int64", "bool"),
 }
 #: The database's samples for an exported program, which keeps the composite operators that `torch.compile` decomposes.
-DATABASE = {"exported": "inference"}
+DATABASE = {"exported": "inference", "gpu": "inference"}
+#: Phases of exported programs, with the compiler's options: GPU kernels are emulated.
+EXPORTED = {"exported": {}, "gpu": {"targets": ["simt"], "deterministic": True}}
 
 
 def checks():
@@ -38,9 +40,15 @@ def checks():
 
 
 def edge_tables():
-    import edge_programs
+    from mutation import direct_programs, edge_programs
 
-    return {"inference": edge_programs.INFERENCE, "training": edge_programs.TRAINING, "dynamic": edge_programs.DYNAMIC, "exported": edge_programs.EXPORTED}
+    return {
+        "inference": edge_programs.INFERENCE,
+        "training": edge_programs.TRAINING,
+        "dynamic": edge_programs.DYNAMIC,
+        "exported": {**edge_programs.EXPORTED, **direct_programs.PROGRAMS},
+        "gpu": direct_programs.GPU,
+    }
 
 
 def _types(name, phase):
@@ -53,10 +61,8 @@ def cases(name, phase):
     import operator_database as database
 
     if name.startswith(EDGES):
-        import edge_programs
-
-        function, leaves, _ = edge_programs.case(name.removeprefix(EDGES))
-        return [database.Case(name, function, leaves)]
+        function, leaves = edge_tables()[phase][name.removeprefix(EDGES)]
+        return [database.Case(name, function, [leaf.clone().requires_grad_(phase == "training") for leaf in leaves])]
     phase, types = DATABASE.get(phase, phase), _types(name, phase)
     training = database.PHASES[phase][0]
     found = []
@@ -125,8 +131,8 @@ def verdict(name, phase):
 
     training, dynamic, _ = database.PHASES[DATABASE.get(phase, phase)]
     places = set()
-    if phase == "exported":
-        return _exported_verdict(name, places), places
+    if phase in EXPORTED:
+        return _exported_verdict(name, phase, places), places
 
     def seen(name, stage, captured, report, executable):
         # Zero if the rule refused its operator because of the mistake: then ATen's call is right.
@@ -163,17 +169,17 @@ def verdict(name, phase):
     return "", places
 
 
-def _exported_verdict(name, places):
+def _exported_verdict(name, phase, places):
     """The same for each case as an exported program, which is not decomposed. What torch does not export of its database is no case."""
     import exported
     import operator_comparison as comparison
     import torch
 
     is_edge = name.startswith(EDGES)
-    for case in cases(name, "exported"):
+    for case in cases(name, phase):
         wanted = comparison.eager_outcome(case, False)
         if is_edge and wanted.error is not None:
-            actual = _exported_outcome(case, places)
+            actual = _exported_outcome(case, phase, places)
             return "" if type(actual) is type(wanted.error) else f"{case.label}: no error of eager's"
         if wanted.error is not None or not torch.equal(torch.get_rng_state(), comparison._state_of_seed()):
             continue
@@ -182,7 +188,7 @@ def _exported_verdict(name, places):
         except Exception:
             if not is_edge:
                 continue
-        actual = _exported_outcome(case, places)
+        actual = _exported_outcome(case, phase, places)
         if isinstance(actual, Exception):
             return f"error: {comparison.short(actual)}"
         if is_edge or len(actual.leaves) == len(wanted.leaves):
@@ -193,7 +199,7 @@ def _exported_verdict(name, places):
     return ""
 
 
-def _exported_outcome(case, places):
+def _exported_outcome(case, phase, places):
     """Returns the outcome of a case as an exported program, or the error of compiling or running it."""
     import exported
     import operator_comparison as comparison
@@ -201,7 +207,7 @@ def _exported_outcome(case, places):
 
     try:
         leaves = comparison._copied(case.leaves)
-        call, report = exported.compiled(exported.Function(case.function), leaves, mutant=os.environ.get("FRIT_MUTANT", ""))
+        call, report = exported.compiled(exported.Function(case.function), leaves, mutant=os.environ.get("FRIT_MUTANT", ""), **EXPORTED[phase])
         places.update(place for place, count in (report.get("mutants") or {}).items() if count)
         inputs = comparison._copied(case.leaves)
         with torch.no_grad():

@@ -287,10 +287,3 @@ EXPORTED = {
 DYNAMIC = {
     "scalars of sizes": (lambda x: torch.scalar_tensor(x.shape[0] - 20, dtype=torch.float32) + x, [floats()]),
 }
-
-
-def case(name):
-    """Returns (function, leaves, whether it trains)."""
-    training = name in TRAINING
-    function, leaves = {**INFERENCE, **TRAINING, **DYNAMIC, **EXPORTED}[name]
-    return function, [leaf.clone().requires_grad_() if training else leaf for leaf in leaves], training
