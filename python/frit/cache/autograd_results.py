@@ -204,7 +204,8 @@ class Results(AOTAutogradCache):
             log.info("a result of AOTAutograd cannot be pickled: %s", why)
             _note_bypass(f"its result cannot be pickled: {type(why).__name__}")
         else:
-            if compiled_graphs.store_bytes(_at(key, key.slot), content, "autograd"):
+            graphs = [each.saved.key for each in (entry.compiled_fw, entry.compiled_bw) if each is not None]
+            if compiled_graphs.store_bytes(_at(key, key.slot), content, "autograd", graphs=graphs):
                 counters["frit"]["autograd_cache_stores"] += 1
                 counters["aot_autograd"]["autograd_cache_saved"] += 1
 

@@ -2,20 +2,22 @@
 
 Digests show that an entry has the bytes that were written, not that those bytes were right. So each graph is compiled again from the text and options
 in its entry, and the stored artifact must be equal: the compiler validates each plan it writes (compiler/PlanValidator.h), and compilation is
-deterministic. Entries of another build or processor cannot be compiled again here and are counted as skipped.
+deterministic. The artifacts inside AOTAutograd's results must be those of their graphs' entries. Entries of another build or processor cannot be
+compiled again here and are counted as skipped.
 """
 
 import collections
 import json
 import os
+import pickletools
 
 from ..errors import FritError
-from .disk_cache import BadEntry, is_key, unpack, unpack_source
+from .disk_cache import ARTIFACT_MAGIC, BadEntry, is_key, unpack, unpack_source
 from .summary import summary
 
 OTHER_BUILD = "compiled by another build of frit or on another processor"
 CUBINS = "cubins that nvJitLink made, whose digests match"
-RESULTS = "results of AOTAutograd, whose digests match"
+RESULTS = "results of AOTAutograd with a graph that is no longer in the cache"
 NO_GRAPH = "with no graph in it (schedules that were measured)"
 
 
@@ -48,8 +50,14 @@ def check(cache, native):
                 _check_alias(cache, description["same_as"])
                 found.aliases += 1
                 continue
-            if kind := {"autograd": RESULTS, "cubins": CUBINS}.get(description.get("kind")):
-                found.skipped[kind] += 1
+            if description.get("kind") == "cubins":
+                found.skipped[CUBINS] += 1
+                continue
+            if description.get("kind") == "autograd":
+                if _check_result(cache, description, artifact):
+                    found.good += 1
+                else:
+                    found.skipped[RESULTS] += 1
                 continue
             source = unpack_source(key, content)
             if source is None:
@@ -71,6 +79,26 @@ def _check_alias(cache, named):
     # If the named entry was evicted, the next lookup removes the alias.
     if content is not None and "same_as" in unpack(named, content)[0]:
         raise BadEntry("it is an alias of an alias")
+
+
+def _check_result(cache, description, pickled):
+    """Compares the artifacts inside a result, which is not unpickled, with the entries of its graphs; False if one of these is gone."""
+    graphs = description.get("graphs")
+    if not isinstance(graphs, list) or not all(key is None or is_key(key) for key in graphs):
+        raise BadEntry("the names of its graphs are not keys")
+    try:
+        inside = [value for _, value, _ in pickletools.genops(pickled) if isinstance(value, bytes) and value.startswith(ARTIFACT_MAGIC)]
+    except ValueError as error:
+        raise BadEntry("it is not a pickle") from error
+    if len(inside) != len(graphs):
+        raise BadEntry(f"it has {len(inside)} artifacts, and {len(graphs)} graphs")
+    for key, artifact in zip(graphs, inside):
+        content = key and cache.read(key)
+        if content is None:
+            return False
+        if unpack(key, content)[1] != artifact:
+            raise BadEntry("an artifact in it is not its graph's")
+    return True
 
 
 def _check_artifact(source, description, artifact, native):

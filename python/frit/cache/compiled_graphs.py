@@ -340,11 +340,11 @@ def read_bytes(key):
     return stored
 
 
-def store_bytes(key, stored, kind):
-    """Stores bytes that are not an artifact; torch's portable cache contains them. `kind` is for `frit cache verify`. Returns whether they were
-    written."""
+def store_bytes(key, stored, kind, **more):
+    """Stores bytes that are not an artifact; torch's portable cache contains them. `kind` and `more` are for `frit cache verify`. Returns whether they
+    were written."""
     store = _store()
-    content = pack(key, {"kind": kind}, stored)
+    content = pack(key, {"kind": kind, **more}, stored)
     CacheArtifactManager.record_artifact("frit", key, content)
     wrong = "there is no folder" if store is None else store.write(key, content)
     return not wrong or _note_write(wrong)

@@ -26,6 +26,7 @@ from .. import environment
 MAGIC = b"frit-entry-3\n"
 _HEAD = struct.Struct("<I32s")  # length of the description, SHA-256 of the description
 _FORMAT = "v3"
+ARTIFACT_MAGIC = b"\x7fFRIT\r\n\x1a"  # the first bytes of an artifact
 _ARTIFACT_DIGEST = slice(40, 72)  # the digest in the header of an artifact (docs/Artifact.md)
 _STALE_SECONDS = 3600
 _SWEEP_SECONDS = 60

@@ -26,6 +26,7 @@ class SavedGraph:
         self.nodes = captured.nodes
         self.summary = captured.summary
         self.artifact = captured.artifact
+        self.key = captured.key
         self.relaid = list(captured.relaid)
         self.settings = settings
         self.traced = self.described = None

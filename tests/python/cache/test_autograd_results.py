@@ -18,6 +18,7 @@ import frit
 from frit import backend
 from frit.cache import autograd_key, autograd_results, compiled_graphs, disk_cache, graph_key, saved_graph
 from frit.cache.check import RESULTS, check
+from frit.cache.disk_cache import pack, unpack
 from frit.native import compiler
 
 pytestmark = pytest.mark.usefixtures("results_folder")
@@ -390,12 +391,38 @@ def test_files_that_others_may_write_are_not_unpickled():
     assert (tally("autograd_cache_hits"), tally("cache_bad_entries")) == (0, 1)
 
 
+def test_verify_finds_another_plan_in_a_result():
+    x, w = operands()
+    gradients(softmax, x, w)
+    store = compiled_graphs._store()
+    (key,) = kept()
+    description, pickled = unpack(key, store.read(key))
+    forward, backward = (unpack(graph, store.read(graph))[1] for graph in description["graphs"])
+    assert pickled.count(forward) == pickled.count(backward) == 1
+
+    def found(stored, **changed):
+        assert store.write(key, pack(key, {**description, **changed}, stored)) == ""
+        return check(store, compiler())
+
+    wrong = found(pickled.replace(backward, backward[:-1] + bytes([backward[-1] ^ 1])))
+    assert (wrong.good, [why for _, why in wrong.bad]) == (2, ["an artifact in it is not its graph's"])
+    for stored, changed, why in (
+        (pickled, {"graphs": description["graphs"][:1]}, "it has 2 artifacts, and 1 graphs"),
+        (pickled, {"graphs": ["../x"]}, "the names of its graphs are not keys"),
+        (b"\xff", {}, "it is not a pickle"),
+    ):
+        assert [said for _, said in found(stored, **changed).bad] == [why]
+    store.drop(description["graphs"][1])
+    gone = found(pickled)
+    assert (gone.good, gone.bad, gone.skipped) == (1, [], {RESULTS: 1})
+
+
 def test_verify_and_clear():
     x, w = operands()
     gradients(softmax, x, w)
     store = compiled_graphs._store()
     found = check(store, compiler())
-    assert (found.good, found.bad, found.skipped) == (2, [], {RESULTS: 1})
+    assert (found.good, found.bad, found.skipped) == (3, [], {})
     (key,) = kept()
     with open(store.path(key), "r+b") as file:
         file.seek(-1, os.SEEK_END)
