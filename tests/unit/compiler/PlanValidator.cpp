@@ -7,6 +7,7 @@
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/Artifact_generated.h"
 
+#include "mlir/AsmParser/AsmParser.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "mlir/Parser/Parser.h"
 
@@ -44,6 +45,11 @@ struct Planned {
     if (read.isOk()) {
       plan.reset((*read)->plan(format::Target::Cpu)->UnPack());
     }
+  }
+
+  /// Changes what the graph promises of a result, as if the passes had not read it.
+  void promise(unsigned result, const char *storage) {
+    graph.setResultAttr(result, "frit.storage", mlir::parseAttribute(storage, &context));
   }
 
   std::string verdict() { return validatePlan(graph, *plan).value_or(""); }
@@ -286,6 +292,73 @@ TEST(PlanValidator, RefusesKernelsThatReadUncheckedShapes) {
   ASSERT_EQ(read, planned.action(Action::View).AsView()->tensor);
   read = planned.action(Action::View).AsView()->source;
   EXPECT_NE(planned.verdict().find("has a shape that nothing has checked"), std::string::npos)
+      << planned.verdict();
+}
+
+// The mistakes of the first four finds of programs that nobody here had written.
+
+TEST(PlanValidator, FindsArgumentsThatAreWrittenFromEachOther) {
+  Planned planned(R"(
+frit.graph @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> () {
+  frit.store %b into %a : tensor<4xf32>, tensor<4xf32>
+  frit.store %a into %b : tensor<4xf32>, tensor<4xf32>
+  frit.return
+}
+)");
+  ASSERT_EQ(planned.error, "");
+  EXPECT_EQ(planned.verdict(), "") << planned.steps();
+  // The copy is gone, and b is written from what is then in a.
+  planned.drop(planned.find(Action::Free));
+  auto &store = *planned.action(Action::CopyInto, 1).AsCopyInto();
+  store.source = planned.action(Action::CopyInto).AsCopyInto()->tensor;
+  EXPECT_NE(planned.verdict().find("where the storage holds argument 1"), std::string::npos)
+      << planned.verdict();
+}
+
+/// A view of an argument, from its second row on.
+constexpr const char *kView = R"(
+frit.graph @main(%a: tensor<4x3xf32>)
+    -> (tensor<3x3xf32> {frit.layout = #frit.layout<[3, 1], offset 3>, frit.storage = #frit.storage<argument, 0>}) {
+  %v = frit.aten "aten.slice.Tensor"(%a) [#frit.operand<0>, 0, 1, 9223372036854775807, 1]
+    {operand_layouts = [#frit.layout<[3, 1]>], result_layouts = [#frit.layout<[3, 1], offset 3>],
+     result_storage = [#frit.storage<argument, 0>], )" UNARY
+                              R"(} : (tensor<4x3xf32>) -> tensor<3x3xf32>
+  frit.return %v : tensor<3x3xf32>
+}
+)";
+
+TEST(PlanValidator, FindsAReturnedViewInAnotherPlace) {
+  Planned planned(kView);
+  ASSERT_EQ(planned.error, "");
+  EXPECT_EQ(planned.verdict(), "") << planned.steps();
+  planned.action(Action::View).AsView()->offset = planned.number(0);
+  EXPECT_NE(planned.verdict().find("begins at element 0"), std::string::npos) << planned.verdict();
+}
+
+TEST(PlanValidator, FindsAViewOfAnArgumentThatMustBeFresh) {
+  Planned planned(kView);
+  ASSERT_EQ(planned.error, "");
+  planned.promise(0, "#frit.storage<fresh, 0>");
+  EXPECT_NE(planned.verdict().find("is in the storage of argument 0"), std::string::npos)
+      << planned.verdict();
+}
+
+TEST(PlanValidator, FindsResultsThatDoNotShareMemory) {
+  Planned planned(R"(
+frit.graph @main(%a: tensor<4x3xf32>)
+    -> (tensor<4x3xf32> {frit.layout = #frit.layout<[3, 1]>, frit.storage = #frit.storage<fresh, 0>},
+        tensor<3x3xf32> {frit.layout = #frit.layout<[3, 1]>, frit.storage = #frit.storage<fresh, 1>}) {
+  %m = frit.aten "aten.maximum.default"(%a, %a) [#frit.operand<0>, #frit.operand<1>]
+    {)" BINARY R"(} : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
+  %v = frit.aten "aten.slice.Tensor"(%m) [#frit.operand<0>, 0, 1, 9223372036854775807, 1]
+    {)" UNARY R"(} : (tensor<4x3xf32>) -> tensor<3x3xf32>
+  frit.return %m, %v : tensor<4x3xf32>, tensor<3x3xf32>
+}
+)");
+  ASSERT_EQ(planned.error, "");
+  EXPECT_EQ(planned.verdict(), "") << planned.steps();
+  planned.promise(1, "#frit.storage<fresh, 0>");
+  EXPECT_NE(planned.verdict().find("must share its storage"), std::string::npos)
       << planned.verdict();
 }
 
