@@ -1,5 +1,6 @@
 """Operators over every value of the half types: checks which intermediate steps eager rounds."""
 
+import checker
 import pytest
 import torch
 import torch.nn.functional as F
@@ -35,3 +36,24 @@ def test_every_value(name, dtype):
 def test_the_sign_of_zero_where_a_slope_is_negative():
     x = torch.tensor([0.0, -0.0] * 9)
     assert torch.equal(torch.compile(lambda x: F.elu(x, -1.5), backend="frit")(x).signbit(), F.elu(x, -1.5).signbit())
+
+
+INTERPOLATIONS = {
+    "linear": ((2, 3, 17), 30),
+    "bilinear": ((2, 3, 9, 11), (20, 7)),
+    "bicubic": ((2, 3, 9, 11), (20, 7)),
+    "trilinear": ((1, 2, 5, 6, 7), (9, 4, 8)),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
+@pytest.mark.parametrize("numerics", ["default", "eager"])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("mode", INTERPOLATIONS)
+def test_interpolation_is_computed_in_f32(mode, dtype, numerics, dynamic):
+    """With each of the numerics, so also where frit rounds as eager's kernels do: they compute in f32 too."""
+    shape, size = INTERPOLATIONS[mode]
+    x = torch.randn(*shape).to(dtype).requires_grad_()
+    checker.check(
+        lambda x: F.interpolate(x, size=size, mode=mode, align_corners=dynamic), x, training=True, dynamic=dynamic, options={"numerics": numerics},
+    )  # fmt: skip
