@@ -4,6 +4,7 @@
 
 #include "compiler/Compiler.h"
 #include "compiler/Registration.h"
+#include "ir/FritAttributes.h"
 #include "runtime/artifact/Artifact.h"
 #include "runtime/artifact/Artifact_generated.h"
 
@@ -49,7 +50,8 @@ struct Planned {
 
   /// Changes what the graph promises of a result, as if the passes had not read it.
   void promise(unsigned result, const char *storage) {
-    graph.setResultAttr(result, "frit.storage", mlir::parseAttribute(storage, &context));
+    auto promised = mlir::cast<mlir::frit::StorageAttr>(mlir::parseAttribute(storage, &context));
+    mlir::frit::kResultStorageAttr.set(graph, result, promised);
   }
 
   std::string verdict() { return validatePlan(graph, *plan).value_or(""); }
