@@ -284,7 +284,8 @@ void Accumulators::beginExchanges(GpuFunction &function) {
   SmallVector<int64_t> bytes;
   for (unsigned level = 0; level < function.getProgram().numPhases(); ++level) {
     int64_t each = 0;
-    for (Type type : Accumulators(function, level).getTypes()) {
+    Accumulators accumulators(function, level);
+    for (Type type : accumulators.getTypes()) {
       each += type.getIntOrFloatBitWidth() > 32 ? 8 : 4;
     }
     bytes.push_back(each * function.getClusterBlocks());

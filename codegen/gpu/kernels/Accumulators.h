@@ -24,7 +24,9 @@ public:
 
   bool isEmpty() const { return reduces.empty(); }
   unsigned numValues() const { return types.size(); }
-  ArrayRef<Type> getTypes() const { return types; }
+  ArrayRef<Type> getTypes() const & { return types; }
+  /// The types are the object's own.
+  ArrayRef<Type> getTypes() const && = delete;
 
   /// The neutral values of all reductions.
   SmallVector<Value> identity(unsigned lanes);
