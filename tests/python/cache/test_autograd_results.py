@@ -17,7 +17,7 @@ from torch._higher_order_ops.while_loop import while_loop
 import frit
 from frit import backend
 from frit.cache import autograd_key, autograd_results, compiled_graphs, disk_cache, graph_key, saved_graph
-from frit.cache.check import RESULTS, check
+from frit.cache.check import OTHER_BUILD, RESULTS, check
 from frit.cache.disk_cache import pack, unpack
 from frit.native import compiler
 
@@ -412,6 +412,10 @@ def test_verify_finds_another_plan_in_a_result():
         (b"\xff", {}, "it is not a pickle"),
     ):
         assert [said for _, said in found(stored, **changed).bad] == [why]
+    unnamed = {name: value for name, value in description.items() if name != "graphs"}
+    assert store.write(key, pack(key, unnamed, pickled)) == ""
+    older = check(store, compiler())
+    assert (older.good, older.bad, older.skipped) == (2, [], {OTHER_BUILD: 1})
     store.drop(description["graphs"][1])
     gone = found(pickled)
     assert (gone.good, gone.bad, gone.skipped) == (1, [], {RESULTS: 1})

@@ -320,7 +320,8 @@ frit.graph @main(%a: tensor<4xf32>, %b: tensor<4xf32>) -> () {
 /// A view of an argument, from its second row on.
 constexpr const char *kView = R"(
 frit.graph @main(%a: tensor<4x3xf32>)
-    -> (tensor<3x3xf32> {frit.layout = #frit.layout<[3, 1], offset 3>, frit.storage = #frit.storage<argument, 0>}) {
+    -> (tensor<3x3xf32> {frit.layout = #frit.layout<[3, 1], offset 3>,
+                         frit.storage = #frit.storage<argument, 0>}) {
   %v = frit.aten "aten.slice.Tensor"(%a) [#frit.operand<0>, 0, 1, 9223372036854775807, 1]
     {operand_layouts = [#frit.layout<[3, 1]>], result_layouts = [#frit.layout<[3, 1], offset 3>],
      result_storage = [#frit.storage<argument, 0>], )" UNARY
@@ -348,8 +349,10 @@ TEST(PlanValidator, FindsAViewOfAnArgumentThatMustBeFresh) {
 TEST(PlanValidator, FindsResultsThatDoNotShareMemory) {
   Planned planned(R"(
 frit.graph @main(%a: tensor<4x3xf32>)
-    -> (tensor<4x3xf32> {frit.layout = #frit.layout<[3, 1]>, frit.storage = #frit.storage<fresh, 0>},
-        tensor<3x3xf32> {frit.layout = #frit.layout<[3, 1]>, frit.storage = #frit.storage<fresh, 1>}) {
+    -> (tensor<4x3xf32> {frit.layout = #frit.layout<[3, 1]>,
+                         frit.storage = #frit.storage<fresh, 0>},
+        tensor<3x3xf32> {frit.layout = #frit.layout<[3, 1]>,
+                         frit.storage = #frit.storage<fresh, 1>}) {
   %m = frit.aten "aten.maximum.default"(%a, %a) [#frit.operand<0>, #frit.operand<1>]
     {)" BINARY R"(} : (tensor<4x3xf32>, tensor<4x3xf32>) -> tensor<4x3xf32>
   %v = frit.aten "aten.slice.Tensor"(%m) [#frit.operand<0>, 0, 1, 9223372036854775807, 1]
