@@ -69,7 +69,7 @@ void Subgraphs::take(ModuleOp module) {
       digest = builder.getStringAttr(llvm::toHex(sha, /*LowerCase=*/true));
       if (llvm::none_of(graphs, [&](const One &one) { return one.digest == digest; })) {
         graphs.push_back({symbol.getValue().str(), digest.str(), textOf(*own, /*withLines=*/true),
-                          CompileResult()});
+                          "", CompileResult()});
       }
     }
     return digest;
@@ -109,10 +109,8 @@ static CompileOptions optionsFor(const CompileOptions &outer, const std::string 
 }
 
 /// Whether a compiled graph writes to its arguments.
-static bool writesToArguments(const CompileResult &compiled) {
-  auto file = Artifact::fromBytes(
-      {reinterpret_cast<const uint8_t *>(compiled.artifact.data()), compiled.artifact.size()});
-  const auto *plans = file.isOk() ? (*file)->root().plans() : nullptr;
+static bool writesToArguments(const Artifact &file) {
+  const auto *plans = file.root().plans();
   return plans && llvm::any_of(*plans, [](const format::Plan *plan) {
            return plan->inputs() && llvm::any_of(*plan->inputs(), [](const format::Input *input) {
                     return input->mutated();
@@ -134,7 +132,15 @@ bool Subgraphs::compile(
       result.diagnostics = std::move(one.result.diagnostics);
       return false;
     }
-    if (writesToArguments(one.result)) {
+    auto file = Artifact::fromBytes({reinterpret_cast<const uint8_t *>(one.result.artifact.data()),
+                                     one.result.artifact.size()});
+    if (!file.isOk()) {
+      result.diagnostics.push_back({DiagnosticKind::Internal, file.status().message(), "", {}});
+      return false;
+    }
+    // The file's report, not the result's: that one has times, and a file is the same each time.
+    one.report = (*file)->report();
+    if (writesToArguments(**file)) {
       result.diagnostics.push_back(
           {DiagnosticKind::Unsupported,
            "control flow has a graph, '" + one.name +
@@ -177,7 +183,7 @@ std::string Subgraphs::addTo(format::ArtifactT &artifact) {
 std::vector<std::pair<std::string, std::string>> Subgraphs::reports() const {
   std::vector<std::pair<std::string, std::string>> all;
   for (const One &one : graphs) {
-    all.emplace_back(one.name, one.result.report);
+    all.emplace_back(one.name, one.report);
   }
   return all;
 }

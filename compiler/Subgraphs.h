@@ -33,12 +33,12 @@ public:
   /// empty if all are there.
   std::string addTo(format::ArtifactT &artifact);
 
-  /// Name and report (JSON) of each.
+  /// Name and report (JSON, without times) of each.
   std::vector<std::pair<std::string, std::string>> reports() const;
 
 private:
   struct One {
-    std::string name, digest, text;
+    std::string name, digest, text, report;
     CompileResult result;
   };
   std::vector<One> graphs;

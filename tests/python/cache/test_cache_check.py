@@ -7,6 +7,7 @@ from pathlib import Path
 import artifacts
 import pytest
 import torch
+from torch._higher_order_ops import while_loop
 
 from frit import _C
 from frit.__main__ import main
@@ -69,6 +70,26 @@ def test_what_was_just_compiled_is_good(capsys):
 def test_other_options_are_compiled_again_as_they_were(options):
     compiled(**options)
     assert (found().good, found().bad) == (1, [])
+
+
+def branched(x):
+    return torch.cond(x.sum() > 0, lambda x: x.softmax(-1), lambda x: x * 2, (x,))
+
+
+def looped(x):
+    return while_loop(lambda x: x.sum() < 80, lambda x: (x * 2 + 1,), (x,))
+
+
+def nested(x):
+    return torch.cond(x.mean() > 0, branched, lambda x: x.tanh(), (x,))
+
+
+@pytest.mark.parametrize("program", [branched, looped, nested])
+def test_graphs_of_control_flow_are_compiled_again_to_the_same_bytes(program):
+    torch.compiler.reset()
+    torch.compile(program, backend="frit", dynamic=True)(torch.rand(4, 4))
+    seen = found()
+    assert seen.good and (seen.bad, seen.skipped.total()) == ([], 0)
 
 
 def test_code_for_a_device_is_compiled_again_without_one():
