@@ -3,11 +3,11 @@
 build:
 	@scripts/bootstrap
 test:
-	@FRIT_MEANWHILE='scripts/fuzz --build' scripts/bootstrap
+	@scripts/bootstrap
 	@scripts/run-tests
 # What the package needs and nothing else: no tests, no tools.
 demo:
-	@FRIT_MEANWHILE=scripts/build-early scripts/bootstrap frit_python
+	@scripts/bootstrap frit_python
 	@scripts/in-tree-python -m benchmarks.demo $(ARGS)
 bench: build
 	@scripts/in-tree-python -m benchmarks.run $(ARGS)

@@ -44,7 +44,19 @@ PHASES = {
         [("plain", "as it is"), ("plain", "strided"), ("plain", "offset"), ("in place", "as it is"), ("behind a view", "as it is")]
         + [("before a write", "as it is"), ("buffer update", "strided"), ("plain", "conjugated"), ("plain", "negated")],
     ),
+    "dynamic layouts": (
+        False,
+        True,
+        [("plain", "permuted"), ("plain", "expanded"), ("in place", "strided"), ("before a write", "offset")]
+        + [("out", "as it is"), ("out", "strided"), ("buffer update", "as it is")],
+    ),
     "dynamic training": (True, True, [("plain", "as it is"), ("plain", "strided"), ("behind a view", "as it is")]),
+    "dynamic training layouts": (
+        True,
+        True,
+        [("plain", layout) for layout in ("permuted", "offset", "expanded", "conjugated", "negated")]
+        + [("in place", "as it is"), ("before a write", "as it is"), ("buffer update", "as it is")],
+    ),
     "errors": (False, False, []),
 }
 
