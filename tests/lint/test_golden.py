@@ -77,6 +77,11 @@ def test_nothing_grew():
     assert not any(map(growth.beyond, found["growth"].values()))
 
 
+def test_the_demo_takes_six_minutes_on_a_bare_system():
+    found = ledger("bare-demo.json")
+    assert found["seconds"] <= 360 and found["cores"] <= 2
+
+
 def test_no_operator_fails_and_every_exception_is_said():
     operators = ledger("operator-sweep.json")["operators"]
     assert not [name for name, types in operators.items() if any(failed for _, _, failed in types.values())]
