@@ -177,11 +177,16 @@ class PlanMemory:
             return 0
         if amounts.is_symbolic:
             return Polynomial.of(f"workspace({operator.split('.')[1].strip('_')})")
-        sizes = [[amounts.values.get(one) for one in self.plan["tensors"][reg]["sizes"]] for reg in regs]
-        if any(None in each for each in sizes):
+        sizes = [self._sizes(reg, amounts) for reg in regs]
+        results = [self._sizes(one["reg"], amounts) if one["kind"] == "Tensor" and one["reg"] != NONE else None for one in action["results"]]
+        if any(None in each for each in (*sizes, *filter(None, results))):
             return 0
-        results = [one["kind"] == "Tensor" and one["reg"] != NONE for one in action["results"]]
-        return workspaces.workspace(workspaces.Call(operator, sizes, dtypes, results, threads))
+        contiguous = [not self.plan["tensors"][reg]["strides"] for reg in regs]
+        options = workspaces.options_of(operator, action["arguments"])
+        return workspaces.workspace(workspaces.Call(operator, sizes, dtypes, results, threads, contiguous, **options))
+
+    def _sizes(self, reg, amounts):
+        return [amounts.values.get(one) for one in self.plan["tensors"][reg]["sizes"]]
 
     def not_bounded(self):
         """A sentence for each operator whose memory is not, or not fully, in the numbers."""

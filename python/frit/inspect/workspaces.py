@@ -1,8 +1,11 @@
 """The memory that calls of ATen allocate on the CPU beside the results that the plan has, where it is known.
 
-A test measures each entry (tests/python/sizes/test_memory.py). Memory that a library takes from the system itself (MKL, oneDNN) is not torch's and is
-not counted. The workspace of an operator that is not listed is unknown; `frit.memory` names such operators.
+A test measures each entry (tests/python/sizes/test_workspaces.py). Of a convolution it is the most that oneDNN needs, because the algorithm that it
+takes depends on the CPU; so it is of 32-bit indices that a lookup's gradient may copy. Other entries are exact. Memory that a library takes from the system itself (MKL) is not torch's and is not counted. The
+workspace of an operator that is not listed is unknown; `frit.memory` names such operators.
 """
+
+import math
 
 _FLOATS = ("F32", "F64")
 #: The block sizes of torch's attention (`aten/src/ATen/native/cpu/FlashAttentionKernel.cpp`): (from this number of rows on, rows of a block), and
@@ -14,12 +17,16 @@ _KEYS = 512
 _NOTHING = frozenset(
     "aten." + name
     for name in (
-        "alias.default", "arange.start_step", "cat.default", "clone.default", "cumsum.default", "embedding.default", "empty.memory_format",
-        "full.default", "gather.default", "index_select.default", "rand.default", "randn.default",
+        "alias.default", "arange.start_step", "avg_pool2d.default", "bernoulli.p", "bincount.default", "cat.default", "clone.default",
+        "cummax.default", "cumprod.default", "cumsum.default", "embedding.default", "empty.memory_format", "full.default", "gather.default",
+        "index.Tensor", "index_select.default", "logcumsumexp.default", "max_pool2d_with_indices.default",
+        "max_pool2d_with_indices_backward.default", "rand.default", "randint.low", "randn.default", "topk.default",
     )
 )
 #: Operators that do so for f32 and f64; half types go to oneDNN, which takes scratch memory from torch.
-_PRODUCTS = frozenset(("aten.mm.default", "aten.addmm.default", "aten.bmm.default", "aten.baddbmm.default"))
+_PRODUCTS = frozenset(f"aten.{name}.default" for name in ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv"))
+#: oneDNN stores channels in blocks of at most this number; what a thread of a convolution needs is below this number of bytes.
+_CHANNELS, _PER_THREAD = 16, 256 << 10
 
 
 def _attention(call):
@@ -29,22 +36,92 @@ def _attention(call):
     held = min(rows, next(split for least, split in _ROWS if rows >= least))
     element = 8 if call.dtypes[0] == "F64" else 4
     own = call.threads * held * (min(keys, _KEYS) + 2 + width) * element
-    return own + (0 if call.has_result[1] else batch * heads * rows * element)
+    return own + (0 if call.results[1] is not None else batch * heads * rows * element)
 
 
-_OF_FLOATS = {"aten._scaled_dot_product_flash_attention_for_cpu.default": _attention}
+def _attention_backward(call):
+    """The bytes of each thread's block of scores and of their gradients, of a row of sums, and of the gradient in the order of heads."""
+    (batch, heads, rows, width), keys = call.sizes[1], call.sizes[2][2]
+    held = min(rows, next(split for least, split in _ROWS if rows >= least))
+    element = 8 if call.dtypes[0] == "F64" else 4
+    return element * (2 * call.threads * held * min(keys, _KEYS) + batch * heads * rows * width + held)
+
+
+def _dropout(call):
+    """The bytes of the mask before it is multiplied with the factor."""
+    return math.prod(call.sizes[0]) * (8 if call.dtypes[0] == "F64" else 4)
+
+
+def _embedding_backward(call):
+    """The bytes of 64-bit indices, and of the gradient if it is not contiguous."""
+    indices = 0 if call.dtypes[1] == "I64" else 8 * math.prod(call.sizes[1])
+    return indices + (0 if call.is_contiguous[0] else math.prod(call.sizes[0]) * (8 if call.dtypes[0] == "F64" else 4))
+
+
+def _whole_blocks(channels):
+    return -(-channels // _CHANNELS) * _CHANNELS
+
+
+def _convolution_operands(call, image, filters, result):
+    """The bytes of the image, with the zeros around it, of the filters and of the result in oneDNN's layout, at most. Channels fill whole blocks; those
+    of filters do in each group, unless it has one channel."""
+    padding = call.padding or [0]
+    padded = [size + 2 * padding[min(dim, len(padding) - 1)] for dim, size in enumerate(image[2:])]
+    outer, inner = filters[0] // max(1, call.groups), filters[1]
+    pairs = _whole_blocks(call.groups) if outer == inner == 1 else call.groups * _whole_blocks(outer) * _whole_blocks(inner)
+    sizes = (image[0] * _whole_blocks(image[1]) * math.prod(padded), pairs * math.prod(filters[2:]), result[0] * _whole_blocks(result[1]) * math.prod(result[2:]))
+    return [4 * size for size in sizes]
+
+
+def _convolution(call):
+    return sum(_convolution_operands(call, call.sizes[0], call.sizes[1], call.results[0])) + call.threads * _PER_THREAD
+
+
+def _own_convolution(call):
+    """Where ATen computes it, zeros are written around the image, and the result is limited into another tensor."""
+    image, _, result = _convolution_operands(call, call.sizes[0], call.sizes[1], call.results[0])
+    return _convolution(call) + image + result
+
+
+def _convolution_backward(call):
+    """Each gradient is computed in oneDNN's layout from two operands, and that of the filters by each thread."""
+    gradient, image, filters = call.sizes[:3]
+    image, filters, gradient = _convolution_operands(call, image, filters, gradient)
+    return 2 * (image + gradient) + (2 + call.threads) * filters + call.threads * _PER_THREAD
+
+
+_OF_FLOATS = {
+    "aten._scaled_dot_product_flash_attention_for_cpu.default": _attention,
+    "aten._scaled_dot_product_flash_attention_for_cpu_backward.default": _attention_backward,
+    "aten.embedding_dense_backward.default": _embedding_backward,
+    "aten.native_dropout.default": _dropout,
+}
+#: oneDNN's, for f32: what counts its memory, and the number of the argument that says how many zeros are around the image.
+_CONVOLUTIONS = {
+    "aten.convolution.default": (_convolution, 4),
+    "aten.convolution_backward.default": (_convolution_backward, 5),
+    "frit.convolution.default": (_own_convolution, 4),
+}
 
 
 class Call:
-    """A call of ATen at the sizes of its tensors: `sizes` and `dtypes` of the tensors that it reads, and which results the plan has."""
+    """A call of ATen at the sizes of its tensors.
 
-    def __init__(self, operator, sizes, dtypes, has_result, threads):
-        self.operator, self.sizes, self.dtypes, self.has_result, self.threads = operator, sizes, dtypes, has_result, threads
+    `sizes`, `dtypes` and `is_contiguous` are of the tensors that it reads, `results` are the sizes of its results, None for those that the plan does
+    not have, and `threads` are those of torch. `padding` says how many zeros a convolution has around its image, for each dim.
+    """
+
+    def __init__(self, operator, sizes, dtypes, results, threads, is_contiguous=None, padding=(), groups=1):
+        self.operator, self.sizes, self.dtypes, self.results, self.threads = operator, sizes, dtypes, results, threads
+        self.is_contiguous, self.padding, self.groups = is_contiguous or [True] * len(sizes), list(padding), groups
 
 
 def is_known(operator, dtypes):
     """Whether the workspace of an operator is known for operands of these types."""
-    return operator in _NOTHING or (operator in _PRODUCTS or operator in _OF_FLOATS) and all(dtype in _FLOATS for dtype in dtypes[:3])
+    if operator in _CONVOLUTIONS:
+        return all(dtype == "F32" for dtype in dtypes[:3])
+    values = dtypes[:1] if operator == "aten.embedding_dense_backward.default" else dtypes[:3]
+    return operator in _NOTHING or (operator in _PRODUCTS or operator in _OF_FLOATS) and all(dtype in _FLOATS for dtype in values)
 
 
 def is_fixed(operator):
@@ -52,6 +129,16 @@ def is_fixed(operator):
     return operator in _NOTHING or operator in _PRODUCTS
 
 
+def options_of(operator, arguments):
+    """The `padding` and `groups` of a Call, from the arguments of a step of the plan."""
+    if operator not in _CONVOLUTIONS:
+        return {}
+    number = _CONVOLUTIONS[operator][1]
+    return {"padding": [one["integer"] for one in arguments[number]["items"]], "groups": arguments[number + 4]["integer"]}
+
+
 def workspace(call):
     """The bytes of a call whose workspace is known."""
-    return 0 if is_fixed(call.operator) else _OF_FLOATS[call.operator](call)
+    if is_fixed(call.operator):
+        return 0
+    return _CONVOLUTIONS[call.operator][0](call) if call.operator in _CONVOLUTIONS else _OF_FLOATS[call.operator](call)
