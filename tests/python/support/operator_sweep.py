@@ -7,6 +7,7 @@ import collections
 import json
 import os
 import queue
+import re
 import subprocess
 import sys
 import threading
@@ -158,7 +159,10 @@ def reasons(rows, outcome):
     for task, verdicts in rows:
         for label, found, reason in verdicts:
             if found == outcome:
-                kind = reason.partition(": ")[0] + "".join(reason.partition(": ")[2].partition(": ")[:1])
+                said, _, message = reason.partition(": ")
+                what, _, words = message.partition(": ")
+                # Errors are of one kind if they begin with the same words, before the first number or name in brackets.
+                kind = f"{said} {what} {re.split('[0-9{(<]', words)[0][:50] if said == 'aot_eager' else ''}"
                 types, phases, texts = groups[task["name"], kind]
                 types.add(label.partition(" ")[0])
                 phases.add(task["phase"])
