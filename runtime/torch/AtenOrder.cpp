@@ -54,8 +54,8 @@ std::optional<std::pair<at::Tensor, at::Tensor>> AtenCall::runOwnOrder(const Dec
     auto [first, where] = order->isTopK ? numbers.topk(work->count, 0, order->descending)
                                         : numbers.sort(0, order->descending);
     auto at = row * work->count;
-    std::copy_n(first.const_data_ptr<float>(), work->count, work->values + at);
-    std::copy_n(where.const_data_ptr<int64_t>(), work->count, work->places + at);
+    std::copy_n(valuesOf<float>(first), work->count, work->values + at);
+    std::copy_n(valuesOf<int64_t>(where), work->count, work->places + at);
   }
   ownOrders.fetch_add(1, std::memory_order_relaxed);
   return std::pair(std::move(values), std::move(places));

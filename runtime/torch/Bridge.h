@@ -39,6 +39,12 @@ inline void *dataOf(const c10::TensorImpl *impl) {
          static_cast<int64_t>(impl->itemsize()) * impl->storage_offset();
 }
 
+/// The values of a tensor of type `T`. It replaces const_data_ptr<T>(), which torch 2.11 exports
+/// under the name that GCC gives it; clang 22 mangles its constraint and looks for another one.
+template <typename T> const T *valuesOf(const at::TensorBase &tensor) {
+  return static_cast<const T *>(tensor.const_data_ptr());
+}
+
 /// Whether the installed torch can give the driver stream of a c10::Stream; load() refuses GPU
 /// plans if it cannot.
 template <typename Stream> constexpr bool hasNativeHandle() {

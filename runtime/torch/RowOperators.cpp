@@ -8,6 +8,7 @@
 #include "runtime/cpu/Attention.h"
 #include "runtime/cpu/Convolution.h"
 #include "runtime/cpu/ProductKernels.h"
+#include "runtime/torch/Bridge.h"
 #include "runtime/torch/ParallelFor.h"
 
 #include <ATen/Parallel.h>
@@ -65,8 +66,7 @@ at::Tensor rowProduct(const at::Tensor &left, const at::Tensor &right) {
   whole.leftStride = whole.rightStride = whole.depth;
   whole.form = ProductForm::AlongDepth;
   whole.resultStride = whole.columns;
-  const float *leftData = rows.const_data_ptr<float>(),
-              *rightData = columns.const_data_ptr<float>();
+  const float *leftData = valuesOf<float>(rows), *rightData = valuesOf<float>(columns);
   auto *resultData = result.mutable_data_ptr<float>();
   auto multiply = [&](int64_t at, ParallelFor parallelFor) {
     Product work = whole;
@@ -116,9 +116,9 @@ at::Tensor rowAttention(const at::Tensor &query, const at::Tensor &key, const at
   work.queries = q.size(2);
   work.keys = k.size(2);
   work.depth = q.size(3);
-  work.query = q.const_data_ptr<float>();
-  work.key = k.const_data_ptr<float>();
-  work.value = v.const_data_ptr<float>();
+  work.query = valuesOf<float>(q);
+  work.key = valuesOf<float>(k);
+  work.value = valuesOf<float>(v);
   work.queryStrides = strides(q);
   work.keyStrides = strides(k);
   work.valueStrides = strides(v);
@@ -126,7 +126,7 @@ at::Tensor rowAttention(const at::Tensor &query, const at::Tensor &key, const at
     TORCH_CHECK(mask->scalar_type() == c10::kFloat, "frit::row_attention takes masks of f32, got ",
                 mask->scalar_type());
     added = mask->expand({work.batches, work.heads, work.queries, work.keys});
-    work.mask = added.const_data_ptr<float>();
+    work.mask = valuesOf<float>(added);
     work.maskStrides = strides(added);
     work.maskColumnStride = added.stride(3);
   }
@@ -152,8 +152,8 @@ void convolvePlainly(const at::Tensor &input, const Filters &filters, at::Tensor
   int64_t channels = weight.size(1), outputs = weight.size(0), height = weight.size(2),
           width = weight.size(3), rows = result.size(2), columns = result.size(3);
   int64_t inputRow = input.size(3), inputChannel = input.size(2) * inputRow;
-  const T *from = input.const_data_ptr<T>(), *filter = weight.const_data_ptr<T>();
-  const T *bias = filters.bias ? filters.bias->const_data_ptr<T>() : nullptr;
+  const T *from = valuesOf<T>(input), *filter = valuesOf<T>(weight);
+  const T *bias = filters.bias ? valuesOf<T>(*filters.bias) : nullptr;
   T *to = result.mutable_data_ptr<T>();
   // A row of an output of an image.
   forEach(result.size(0) * outputs * rows, [&](int64_t at) {
@@ -211,7 +211,7 @@ at::Tensor convolveImages(const at::Tensor &input, const Filters &filters) {
   work.channels = input.size(1);
   work.height = input.size(2);
   work.width = input.size(3);
-  work.input = input.const_data_ptr<float>();
+  work.input = valuesOf<float>(input);
   work.rowStride = work.width;
   work.columnStride = 1;
   work.channelStride = work.height * work.width;
@@ -219,13 +219,13 @@ at::Tensor convolveImages(const at::Tensor &input, const Filters &filters) {
   work.outputs = weight.size(0);
   work.kernelHeight = weight.size(2);
   work.kernelWidth = weight.size(3);
-  work.weight = weight.const_data_ptr<float>();
+  work.weight = valuesOf<float>(weight);
   work.weightStrides[3] = 1;
   work.weightStrides[2] = work.kernelWidth;
   work.weightStrides[1] = work.kernelHeight * work.kernelWidth;
   work.groups = filters.groups;
   work.weightStrides[0] = work.depth();
-  work.bias = filters.bias ? filters.bias->const_data_ptr<float>() : nullptr;
+  work.bias = filters.bias ? valuesOf<float>(*filters.bias) : nullptr;
   for (int dim = 0; dim < 2; ++dim) {
     work.stride[dim] = filters.stride[dim];
     work.dilation[dim] = filters.dilation[dim];

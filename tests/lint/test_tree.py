@@ -133,6 +133,10 @@ def test_headers_use_pragma_once():
     assert not missing, missing
 
 
+def test_values_of_tensors_are_read_by_a_name_that_every_torch_exports():
+    assert not [f.name for f in CPP if re.search(r"\bconst_data_ptr<", f.read_text())], "use valuesOf of runtime/torch/Bridge.h"
+
+
 def test_no_machine_paths_and_no_unfinished_marks():
     paths = re.compile(r"/(?:work|farm|root)/|/home/\w+|/tmp/" + "bash_jobs")
     marks = re.compile(r"\b(?:TO" + r"DO|FIX" + r"ME|XX" + r"X|HA" + r"CK)\b")
