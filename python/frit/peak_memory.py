@@ -139,7 +139,7 @@ class Memory:
             lines.extend(f"  {graph.name}: {graph.formula()}" for graph in self.graphs)
         lines.append("  counted: arguments and parameters, constants, results, temporaries, workspaces of kernels")
         if "workspace(" in lines[0]:
-            lines.append("  workspace(...): the workspace of an ATen operator, at given sizes and threads, of a convolution at most; nothing where frit's own kernel runs")
+            lines.append("  workspace(...): the workspace of an ATen operator, at given sizes and threads, of some at most; nothing where frit's own kernel runs")
         lines.extend(f"  unbounded: {sentence}" for sentence in unbounded)
         return "\n".join(lines)
 

@@ -173,7 +173,7 @@ class PlanMemory:
             return 0
         operator, regs = operator_of(action), tensors_of(action["arguments"])
         dtypes = [self.plan["tensors"][reg]["dtype"] for reg in regs]
-        if workspaces.is_fixed(operator) or not workspaces.is_known(operator, dtypes):
+        if workspaces.is_fixed(operator, dtypes) or not workspaces.is_known(operator, dtypes):
             return 0
         if amounts.is_symbolic:
             return Polynomial.of(f"workspace({operator.split('.')[1].strip('_')})")

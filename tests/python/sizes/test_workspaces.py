@@ -7,7 +7,7 @@ from benchmarks.measure import peak_bytes
 from frit.inspect import workspaces
 
 aten = torch.ops.aten
-NAMES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.int32: "I32", torch.bool: "Bool"}
+NAMES = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64", torch.int32: "I32", torch.bool: "Bool"}
 
 
 def tensors(values):
@@ -92,13 +92,14 @@ SIZES = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("channels_last", [False, True])
 @pytest.mark.parametrize("sizes", SIZES, ids=str)
-def test_a_convolution_takes_at_most_what_the_table_says(sizes, channels_last):
+def test_a_convolution_takes_at_most_what_the_table_says(sizes, channels_last, dtype):
     images, inputs, outputs, height, size, stride, groups = sizes
     layout = torch.channels_last if channels_last else torch.contiguous_format
-    x = torch.randn(images, inputs, height, height).to(memory_format=layout)
-    w, b = torch.randn(outputs, inputs // groups, size, size).to(memory_format=layout), torch.randn(outputs)
+    x = torch.randn(images, inputs, height, height, dtype=dtype).to(memory_format=layout)
+    w, b = torch.randn(outputs, inputs // groups, size, size, dtype=dtype).to(memory_format=layout), torch.randn(outputs, dtype=dtype)
     options = [stride, stride], [size // 2, size // 2], [1, 1], False, [0, 0], groups
     taken, said = taken_and_said("aten.convolution.default", (x, w, b, *options), padding=options[1], groups=groups)
     assert 0 <= taken <= said
@@ -116,5 +117,21 @@ def test_transposed_convolutions_and_other_ranks():
         assert 0 <= taken <= said
 
 
-def test_half_types_are_not_known():
-    assert not workspaces.is_known("aten.convolution.default", ["BF16", "BF16"]) and not workspaces.is_known("aten.mm.default", ["F16", "F16"])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("sizes", [(1, 64, 64), (48, 48, 48), (33, 100, 77), (128, 512, 512), (7, 2048, 512), (2048, 64, 64)], ids=str)
+def test_products_of_half_types_take_at_most_what_the_table_says(sizes, dtype):
+    rows, terms, columns = sizes
+    x, w, wide = (torch.randn(*size, dtype=dtype) for size in ((rows, terms), (columns, terms), (terms, columns)))
+    bias = torch.randn(columns, dtype=dtype)
+    batches = x[None].expand(3, rows, terms), w.t()[None].expand(3, terms, columns)
+    for operator, arguments in (
+        ("mm.default", (x, w.t())), ("mm.default", (x, wide)), ("addmm.default", (bias, x, w.t())), ("bmm.default", batches),
+        ("baddbmm.default", (bias, *batches)), ("mv.default", (x, w[0])), ("addmv.default", (x[:, 0], x, w[0])),
+    ):  # fmt: skip
+        taken, said = taken_and_said(f"aten.{operator}", arguments)
+        assert 0 <= taken <= said, operator
+
+
+def test_other_types_are_not_known():
+    assert not workspaces.is_known("aten.convolution.default", ["F8E4M3", "F8E4M3"]) and not workspaces.is_known("aten.mm.default", ["I64", "I64"])
+    assert not workspaces.is_known("aten.addmm.default", ["F32", "F16", "F16"])

@@ -12,7 +12,7 @@ import sys
 INSTALLED = sys.path[1:]
 
 import gc  # noqa: E402
-import importlib  # noqa: E402
+import importlib.util  # noqa: E402
 import json  # noqa: E402
 import os  # noqa: E402
 import select  # noqa: E402
@@ -24,7 +24,7 @@ import types  # noqa: E402
 # A process that is started in the background ignores interrupts, and so do the processes that it starts.
 INTERRUPTS = signal.getsignal(signal.SIGINT)
 
-# Nothing of frit: it reads its variables when it is imported. What a first compilation imports of torch, and numpy.
+# Nothing of frit: it reads its variables when it is imported. What a first compilation imports of torch, and numpy; an older torch lacks some.
 MODULES = (
     "torch",
     "torch._dynamo",
@@ -71,7 +71,8 @@ def warmed():
     """Imports what a child finds imported."""
     given = dict(os.environ)
     for name in MODULES:
-        importlib.import_module(name)
+        if importlib.util.find_spec(name) is not None:
+            importlib.import_module(name)
     gc.collect()
     # Children share these objects' pages as long as no collection writes to them.
     gc.freeze()
