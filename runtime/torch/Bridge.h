@@ -39,8 +39,9 @@ inline void *dataOf(const c10::TensorImpl *impl) {
          static_cast<int64_t>(impl->itemsize()) * impl->storage_offset();
 }
 
-/// The values of a tensor of type `T`. It replaces const_data_ptr<T>(), which torch 2.11 exports
-/// under the name that GCC gives it; clang 22 mangles its constraint and looks for another one.
+/// The values of a tensor of type `T`. It replaces the typed const_data_ptr, which torch 2.11
+/// exports under the name that GCC gives it; clang 22 mangles its constraint and looks for another
+/// one.
 template <typename T> const T *valuesOf(const at::TensorBase &tensor) {
   return static_cast<const T *>(tensor.const_data_ptr());
 }
