@@ -129,5 +129,5 @@ def test_the_wheel_passes_beside_each_torch():
             assert row["torch"].startswith(version) and row["passed"] > 500 and not row["failed"] and not row["skipped"]
             assert row["left_out"] == script["LEFT_OUT"].get(version.rpartition(".")[0], {})
             assert row["install_s"] <= 20 and row["first_call_s"] <= 2 and row["report_s"] <= 120
-            # Most of it is Dynamo's own import, whose time depends on the machine: within half a second of torch's backend `eager`.
-            assert row["import_frit_s"] + row["first_call_s"] <= row["eager_s"] + 0.5
+            # Most of it is Dynamo's own import, whose time depends on the machine, so it is compared with torch's backend `eager` in the same run.
+            assert row["import_frit_s"] + row["first_call_s"] <= 1.5 * row["eager_s"]
