@@ -103,10 +103,12 @@ def decomposition_table():
     """OpOverload -> decomposition; computed once per process, never modified."""
     from torch._decomp import core_aten_decompositions
 
-    # Only aten, because the other namespaces depend on what the process has imported.
+    # Only aten, because the other namespaces depend on what the process has imported. Torch's table has aten from the beginning, and looks
+    # through all namespaces when it is read.
+    found = core_aten_decompositions()
     table = {
         op: rule
-        for op, rule in core_aten_decompositions().items()
+        for op, rule in getattr(found, "decomp_table", found).items()
         if op.namespace == "aten" and str(op) not in KEPT_WHOLE | LEGALISED_WHOLE
     }
     table[torch.ops.aten.hardsigmoid_backward.default] = _hardsigmoid_backward

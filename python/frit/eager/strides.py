@@ -363,9 +363,8 @@ def _keeping(op, rule, layout, /, *args, **kwargs):
     return result._make(results) if hasattr(result, "_make") else type(result)(results)
 
 
-def _makes_tensors(op):
-    """Whether the operator's results are fresh tensors."""
-    schema = op._schema
+def _makes_tensors(schema):
+    """Whether the results of an operator of this schema are fresh tensors."""
     return not schema.is_mutable and all(one.alias_info is None and str(one.type) == "Tensor" for one in schema.returns)
 
 
@@ -375,7 +374,7 @@ def decompositions(table):
     kept = {
         op: functools.partial(_keeping, op, rule, None)
         for op, rule in table.items()
-        if isinstance(op, torch._ops.OpOverload) and op not in iterated and op not in EAGER_LAYOUT and _makes_tensors(op)
+        if isinstance(op, torch._ops.OpOverload) and op not in iterated and op not in EAGER_LAYOUT and _makes_tensors(op._schema)
     }
     elementwise = {op: functools.partial(_iterated, op, table.get(op)) for op in iterated}
     parts = {op: functools.partial(_keeping, op, table[op], layout) for op, layout in EAGER_LAYOUT_OF_PARTS.items()}
@@ -389,10 +388,15 @@ def _iterated_operators():
         packet, _, overload = rest.partition(".")
         if namespace != "aten" or overload.endswith("out"):
             continue
+        # The schema first: an operator that torch.ops has not looked up yet costs ten times as much, and a process has 3,000.
+        schema = torch._C._get_schema(f"{namespace}::{packet}", overload)
+        if not _makes_tensors(schema) or len(schema.returns) != 1:
+            continue
+        if sum(str(argument.type) in ("Tensor", "Optional[Tensor]") for argument in schema.arguments) < 2:
+            continue
         op = getattr(getattr(aten, packet), overload or "default")
-        several = sum(str(argument.type) in ("Tensor", "Optional[Tensor]") for argument in op._schema.arguments) > 1
         has_kernel = functools.partial(torch._C._dispatch_has_kernel_for_dispatch_key, name)
         is_composite = has_kernel("CompositeImplicitAutograd") and not has_kernel("CPU")
-        if several and torch.Tag.pointwise in op.tags and not is_composite and _makes_tensors(op) and len(op._schema.returns) == 1:
+        if torch.Tag.pointwise in op.tags and not is_composite:
             yield op
     yield from UNTAGGED_ELEMENTWISE
