@@ -173,5 +173,11 @@ def reasons(rows, outcome):
     return lines
 
 
+def cause(causes, operator, phases, difference):
+    """The name of the first of `causes` (rows of operator-causes.txt) that explains an exception; None if none does."""
+    matching = (name for name, names, text, _ in causes if re.fullmatch(names, operator) and re.search(text, f"{phases} {difference}"))
+    return next(matching, None)
+
+
 if __name__ == "__main__":
     work()
