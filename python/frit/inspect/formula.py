@@ -24,9 +24,13 @@ class _Amounts:
         self.plan, self.values, self.is_symbolic = plan, values, is_symbolic
         self.unknown = set()  # tensor registers whose sizes follow from data
 
+    def sizes(self, reg):
+        """The sizes of a tensor; None for one that follows from data."""
+        return [self.values.get(one) for one in self.plan["tensors"][reg]["sizes"]]
+
     def size(self, reg):
         tensor = self.plan["tensors"][reg]
-        sizes = [self.values.get(one) for one in tensor["sizes"]]
+        sizes = self.sizes(reg)
         if tensor["rank"] < 0 or None in sizes:
             self.unknown.add(reg)
             return 0
@@ -177,16 +181,13 @@ class PlanMemory:
             return 0
         if amounts.is_symbolic:
             return Polynomial.of(f"workspace({operator.split('.')[1].strip('_')})")
-        sizes = [self._sizes(reg, amounts) for reg in regs]
-        results = [self._sizes(one["reg"], amounts) if one["kind"] == "Tensor" and one["reg"] != NONE else None for one in action["results"]]
+        sizes = [amounts.sizes(reg) for reg in regs]
+        results = [amounts.sizes(one["reg"]) if one["kind"] == "Tensor" and one["reg"] != NONE else None for one in action["results"]]
         if any(None in each for each in (*sizes, *filter(None, results))):
             return 0
         contiguous = [not self.plan["tensors"][reg]["strides"] for reg in regs]
         options = workspaces.options_of(operator, action["arguments"])
         return workspaces.workspace(workspaces.Call(operator, sizes, dtypes, results, threads, contiguous, **options))
-
-    def _sizes(self, reg, amounts):
-        return [amounts.values.get(one) for one in self.plan["tensors"][reg]["sizes"]]
 
     def not_bounded(self):
         """A sentence for each operator whose memory is not, or not fully, in the numbers."""

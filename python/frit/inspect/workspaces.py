@@ -8,6 +8,8 @@ names such operators.
 
 import math
 
+from . import traffic
+
 _FLOATS, _HALVES = ("F32", "F64"), ("F16", "BF16")
 #: The block sizes of torch's attention (`aten/src/ATen/native/cpu/FlashAttentionKernel.cpp`): (from this number of rows on, rows of a block), and
 #: keys.
@@ -35,7 +37,7 @@ def _attention(call):
     neither."""
     (batch, heads, rows, width), keys = call.sizes[0], call.sizes[1][2]
     held = min(rows, next(split for least, split in _ROWS if rows >= least))
-    element = 8 if call.dtypes[0] == "F64" else 4
+    element = traffic.width(call.dtypes[0])
     own = call.threads * held * (min(keys, _KEYS) + 2 + width) * element
     return own + (0 if call.results[1] is not None else batch * heads * rows * element)
 
@@ -44,19 +46,19 @@ def _attention_backward(call):
     """The bytes of each thread's block of scores and of their gradients, of a row of sums, and of the gradient in the order of heads."""
     (batch, heads, rows, width), keys = call.sizes[1], call.sizes[2][2]
     held = min(rows, next(split for least, split in _ROWS if rows >= least))
-    element = 8 if call.dtypes[0] == "F64" else 4
+    element = traffic.width(call.dtypes[0])
     return element * (2 * call.threads * held * min(keys, _KEYS) + batch * heads * rows * width + held)
 
 
 def _dropout(call):
     """The bytes of the mask before it is multiplied with the factor."""
-    return math.prod(call.sizes[0]) * (8 if call.dtypes[0] == "F64" else 4)
+    return math.prod(call.sizes[0]) * traffic.width(call.dtypes[0])
 
 
 def _embedding_backward(call):
     """The bytes of 64-bit indices, and of the gradient if it is not contiguous."""
     indices = 0 if call.dtypes[1] == "I64" else 8 * math.prod(call.sizes[1])
-    return indices + (0 if call.is_contiguous[0] else math.prod(call.sizes[0]) * (8 if call.dtypes[0] == "F64" else 4))
+    return indices + (0 if call.is_contiguous[0] else math.prod(call.sizes[0]) * traffic.width(call.dtypes[0]))
 
 
 def _product(call):
