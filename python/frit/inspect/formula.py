@@ -177,15 +177,16 @@ class PlanMemory:
             return 0
         operator, regs = operator_of(action), tensors_of(action["arguments"])
         dtypes = [self.plan["tensors"][reg]["dtype"] for reg in regs]
-        if workspaces.is_fixed(operator, dtypes) or not workspaces.is_known(operator, dtypes):
+        contiguous = [not self.plan["tensors"][reg]["strides"] for reg in regs]
+        kept = [one["reg"] if one["kind"] == "Tensor" and one["reg"] != NONE else None for one in action["results"]]
+        if workspaces.is_fixed(operator, dtypes, contiguous, kept) or not workspaces.is_known(operator, dtypes):
             return 0
         if amounts.is_symbolic:
             return Polynomial.of(f"workspace({operator.split('.')[1].strip('_')})")
         sizes = [amounts.sizes(reg) for reg in regs]
-        results = [amounts.sizes(one["reg"]) if one["kind"] == "Tensor" and one["reg"] != NONE else None for one in action["results"]]
+        results = [reg if reg is None else amounts.sizes(reg) for reg in kept]
         if any(None in each for each in (*sizes, *filter(None, results))):
             return 0
-        contiguous = [not self.plan["tensors"][reg]["strides"] for reg in regs]
         options = workspaces.options_of(operator, action["arguments"])
         return workspaces.workspace(workspaces.Call(operator, sizes, dtypes, results, threads, contiguous, **options))
 

@@ -1,35 +1,102 @@
 """The memory that calls of ATen allocate on the CPU beside the results that the plan has, where it is known.
 
-A test measures each entry (tests/python/sizes/test_workspaces.py). Entries are exact, but for those of convolutions, of products of half types and of
-lookups' gradients with 32-bit indices: they are the most that oneDNN or torch needs, because what they do depends on the CPU. Memory that a library
-takes from the system itself (MKL) is not torch's and is not counted. The workspace of an operator that is not listed is unknown; `frit.memory`
-names such operators.
+Tests measure each entry (tests/python/sizes/test_workspaces.py, test_library_workspaces.py). Those of attention, dropout and operators that take nothing
+are exact. The others are the most that a call takes: what oneDNN does depends on the CPU, what LAPACK asks for on its version, and whether an operand is
+copied on its strides. Memory that a library takes from the system itself (MKL) is not torch's and is not counted. The workspace of an operator that is not
+listed is unknown; `frit.memory` names such operators.
 """
 
 import math
 
 from . import traffic
 
-_FLOATS, _HALVES = ("F32", "F64"), ("F16", "BF16")
+_FLOATS, _HALVES, _INTEGERS = ("F32", "F64"), ("F16", "BF16"), ("I64", "I32", "I16", "I8", "U8", "Bool")
+_COMPLEX = ("C64", "C128")
 #: The block sizes of torch's attention (`aten/src/ATen/native/cpu/FlashAttentionKernel.cpp`): (from this number of rows on, rows of a block), and
 #: keys.
 _ROWS = ((768, 256), (192, 64), (0, 32))
 _KEYS = 512
 
+
+
+def _names(text):
+    return frozenset("aten." + name for name in text.split())
+
+
 #: Operators that allocate their results and nothing else, whatever the types.
-_NOTHING = frozenset(
-    "aten." + name
-    for name in (
-        "alias.default", "arange.start_step", "avg_pool2d.default", "bernoulli.p", "bincount.default", "cat.default", "clone.default",
-        "cummax.default", "cumprod.default", "cumsum.default", "embedding.default", "empty.memory_format", "full.default", "gather.default",
-        "index.Tensor", "index_select.default", "logcumsumexp.default", "max_pool2d_with_indices.default",
-        "max_pool2d_with_indices_backward.default", "rand.default", "randint.low", "randn.default", "topk.default",
-    )
-)
+_NOTHING = _names("""
+    _conj.default _to_copy.default alias.default arange.start_step as_strided.default as_strided_copy.default as_strided_scatter.default
+    bernoulli.p cat.default clone.default complex.default constant_pad_nd.default cummax.default cummin.default cumprod.default cumsum.default
+    diagonal_scatter.default empty.memory_format full.default linspace.default linspace.Scalar_Tensor linspace.Tensor_Scalar linspace.Tensor_Tensor
+    logcumsumexp.default logspace.default logspace.Scalar_Tensor logspace.Tensor_Scalar logspace.Tensor_Tensor nonzero_static.default permute.default
+    rand.default randint.low randn.default select_scatter.default slice.Tensor slice_scatter.default squeeze.dims take.default topk.default
+    tril_indices.default triu_indices.default unbind_copy.int unfold.default view_as_real.default
+""")
+#: Operators that do so if their operands are contiguous and indices have 64 bits; otherwise they copy operands.
+_CONTIGUOUS = _names("""
+    avg_pool2d.default embedding.default gather.default index.Tensor index_select.default max_pool2d_with_indices.default
+    max_pool2d_with_indices_backward.default
+""")
+#: Elementwise operators: nothing, if all operands have one type of floats. Other operands are converted first.
+_ELEMENTWISE = _names("""
+    _conj_physical.default angle.default copysign.Tensor digamma.default erfinv.default fmax.default fmin.default frexp.Tensor hypot.default i0.default
+    igamma.default igammac.default nextafter.default polar.default polygamma.default signbit.default special_airy_ai.default
+    special_bessel_j0.default special_bessel_j1.default special_bessel_y0.default special_bessel_y1.default special_chebyshev_polynomial_t.default
+    special_chebyshev_polynomial_u.default special_chebyshev_polynomial_v.default special_chebyshev_polynomial_w.default special_erfcx.default
+    special_hermite_polynomial_h.default special_hermite_polynomial_he.default special_i0e.default special_i1.default special_i1e.default
+    special_laguerre_polynomial_l.default special_legendre_polynomial_p.default special_modified_bessel_i0.default special_modified_bessel_i1.default
+    special_modified_bessel_k0.default special_modified_bessel_k1.default special_ndtri.default special_scaled_modified_bessel_k0.default
+    special_scaled_modified_bessel_k1.default special_shifted_chebyshev_polynomial_t.default special_shifted_chebyshev_polynomial_u.default
+    special_shifted_chebyshev_polynomial_v.default special_shifted_chebyshev_polynomial_w.default special_spherical_bessel_j0.default special_zeta.default
+""")
+#: Operators that take at most so many bytes for each byte of their operands and results, and `_SMALL` beside it, for operands of f32, f64, integers and
+#: booleans: copies of operands that are not contiguous, and what libraries (LAPACK, pocketfft) ask for.
+_SMALL = 64 << 10
+_COPIES = {
+    1: _names("""
+        _adaptive_avg_pool2d.default _adaptive_avg_pool3d.default _embedding_bag_forward_only.default _histogramdd_bin_edges.default
+        _histogramdd_from_bin_cts.default _histogramdd_from_bin_tensors.default _linalg_check_errors.default _linalg_det.default _linalg_slogdet.default
+        _linalg_solve_ex.default _pdist_forward.default _trilinear.default _upsample_bilinear2d_aa.default adaptive_max_pool2d.default
+        adaptive_max_pool3d.default addbmm.default avg_pool3d.default binary_cross_entropy.default bucketize.Tensor cholesky.default
+        cholesky_inverse.default cholesky_solve.default dist.default geqrf.default grid_sampler_2d.default grid_sampler_3d.default histc.default
+        histogram.bin_ct histogram.bins_tensor im2col.default index_add_.default index_copy_.default index_fill_.int_Scalar index_fill_.int_Tensor
+        index_put_.default linalg_cholesky_ex.default linalg_householder_product.default linalg_inv_ex.default linalg_ldl_factor_ex.default
+        linalg_ldl_solve.default linalg_lu.default linalg_lu_factor_ex.default linalg_lu_solve.default linalg_solve_triangular.default log_sigmoid_forward.default
+        lu_unpack.default masked_scatter_.default max_pool3d_with_indices.default max_unpool2d.default ormqr.default narrow_copy.default put_.default scatter_.reduce
+        scatter_.src scatter_add_.default scatter_reduce_.two searchsorted.Tensor sort.default sort.stable triangular_solve.default
+    """),
+    2: _names("""
+        _cdist_forward.default _fft_c2c.default _fft_c2r.default _fft_r2c.default _linalg_eigh.default _linalg_svd.default bincount.default index_reduce.default
+        linalg_pinv.atol_rtol_tensor linalg_qr.default median.default median.dim mode.default nanmedian.default nanmedian.dim segment_reduce.default
+    """),
+    3: _names("kthvalue.default linalg_eig.default"),
+    7: _names("linalg_matrix_exp.default"),
+}  # fmt: skip
+_FACTORS = {name: factor for factor, names in _COPIES.items() for name in names}
 #: Operators that do so for f32 and f64; half types go to oneDNN, which may copy them, at most into f32.
 _PRODUCTS = frozenset(f"aten.{name}.default" for name in ("mm", "addmm", "bmm", "baddbmm", "mv", "addmv"))
 #: oneDNN stores channels in blocks of at most so many, by type; what a thread needs is below this number of bytes.
 _CHANNELS, _PER_THREAD = {"F32": 16, "F16": 64, "BF16": 64}, 256 << 10
+
+
+def _copies(call):
+    """The bytes of copies of the operands and results, and of what does not depend on their sizes."""
+    operands = sum(math.prod(sizes) * traffic.width(dtype) for sizes, dtype in zip(call.sizes, call.dtypes))
+    results = sum(map(math.prod, filter(None, call.results))) * traffic.width(call.dtypes[0]) if call.dtypes else 0
+    return _FACTORS[call.operator] * (operands + results) + _SMALL
+
+
+def _converted(call):
+    """The bytes of operands that are made contiguous, and of indices that are made 64 bits wide."""
+    needed = zip(call.sizes, call.dtypes, call.is_contiguous)
+    return sum(math.prod(sizes) * max(traffic.width(dtype), 8 if dtype == "I32" else 0) for sizes, dtype, whole in needed if not whole or dtype == "I32")
+
+
+def _unused(call):
+    """The bytes of results that the plan does not have: at most 64 bits for each element of the first operand, whose matrices may be made square."""
+    sizes = call.sizes[0]
+    elements = math.prod(sizes[:-2]) * max(sizes[-2:]) ** 2 if "linalg" in call.operator and len(sizes) > 1 else math.prod(sizes)
+    return 8 * elements * call.results.count(None)
 
 
 def _attention(call):
@@ -142,17 +209,25 @@ class Call:
 
 def is_known(operator, dtypes):
     """Whether the workspace of an operator is known for operands of these types."""
-    if operator in _NOTHING:
+    if operator in _NOTHING or operator in _CONTIGUOUS:
         return True
+    if operator in _ELEMENTWISE:
+        return len(set(dtypes)) == 1 and dtypes[0] in (*_FLOATS, *_HALVES, *_COMPLEX)
+    if operator in _FACTORS:
+        return set(dtypes) <= {*_FLOATS, *_COMPLEX, *_INTEGERS}
     kinds = set(dtypes[:1] if operator == "aten.embedding_dense_backward.default" else dtypes[:3])
     if operator in _PRODUCTS or operator in _CONVOLUTIONS:
         return len(kinds) == 1 and kinds <= {*_FLOATS, *_HALVES}
     return operator in _OF_FLOATS and kinds <= set(_FLOATS)
 
 
-def is_fixed(operator, dtypes):
-    """Whether the workspace is nothing, whatever the sizes."""
-    return operator in _NOTHING or operator in _PRODUCTS and set(dtypes) <= set(_FLOATS)
+def is_fixed(operator, dtypes, is_contiguous, results):
+    """Whether the workspace is nothing, whatever the sizes. `results` holds None for those that the plan does not have."""
+    if operator in _PRODUCTS:
+        return set(dtypes) <= set(_FLOATS)
+    if None in results:
+        return False
+    return operator in _NOTHING or operator in _ELEMENTWISE or operator in _CONTIGUOUS and all(is_contiguous) and "I32" not in dtypes
 
 
 def options_of(operator, arguments):
@@ -165,8 +240,14 @@ def options_of(operator, arguments):
 
 def workspace(call):
     """The bytes of a call whose workspace is known."""
-    if is_fixed(call.operator, call.dtypes):
+    if is_fixed(call.operator, call.dtypes, call.is_contiguous, call.results):
         return 0
     if call.operator in _PRODUCTS:
         return _product(call)
+    if call.operator in _FACTORS:
+        return _copies(call) + _unused(call)
+    if call.operator in _CONTIGUOUS:
+        return _converted(call) + _unused(call)
+    if call.operator in _NOTHING or call.operator in _ELEMENTWISE:
+        return _unused(call)
     return _CONVOLUTIONS[call.operator][0](call) if call.operator in _CONVOLUTIONS else _OF_FLOATS[call.operator](call)

@@ -67,3 +67,14 @@ def test_random_numbers_depend_on_the_layout():
 
     x = torch.zeros(40, dtype=torch.float64)
     assert not torch.equal(drawn(x), drawn(strided(x)))
+
+
+@pytest.mark.parametrize("view", [lambda x: x.chunk(2)[0], lambda x: x.flatten(), lambda x: x.view_as(x)])
+@pytest.mark.parametrize("dynamic, writes, place", [(True, True, 0), (False, True, 3), (True, False, 3)])
+def test_a_view_of_a_written_argument_loses_its_offset_when_sizes_vary(view, dynamic, writes, place):
+    def program(x):
+        result = view(x)
+        return (result, x.mul_(2)) if writes else result
+
+    result = torch.compile(program, backend="aot_eager", dynamic=dynamic)(torch.arange(11.0)[3:].view(4, 2))
+    assert (result[0] if writes else result).storage_offset() == place
