@@ -78,3 +78,17 @@ def test_a_view_of_a_written_argument_loses_its_offset_when_sizes_vary(view, dyn
 
     result = torch.compile(program, backend="aot_eager", dynamic=dynamic)(torch.arange(11.0)[3:].view(4, 2))
     assert (result[0] if writes else result).storage_offset() == place
+
+
+def test_a_view_of_an_argument_gets_the_gradient_of_as_strided_when_sizes_vary():
+    argument = torch.randn(4, 1).expand(4, 6).detach().requires_grad_()
+    given = torch.randn(4, 3)
+
+    def gradient(program):
+        return torch.autograd.grad(program(argument), argument, given)[0]
+
+    def split(x):
+        return torch.hsplit(x, 2)[0]
+
+    traced = gradient(torch.compile(split, backend="aot_eager", dynamic=True))
+    assert torch.equal(traced, gradient(lambda x: x.as_strided((4, 3), x.stride(), 0))) and not torch.equal(traced, gradient(split))
