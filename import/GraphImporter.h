@@ -28,7 +28,7 @@ struct ImportedValue {
   StringAttr device;
   /// Integers only, if known: then uses become `frit.size` or a literal.
   SizeExpr size;
-  /// Views only: the dtype of autograd's base of the view, if it differs from the view's.
+  /// Views only: the dtype of autograd's base of the view.
   DTypeAttr base;
 
   bool isTensor() const { return value && isa<RankedTensorType>(value.getType()); }
@@ -209,7 +209,7 @@ private:
   StringAttr mainDevice;
   llvm::DenseMap<StringRef, ImportedValue> values;
   llvm::DenseMap<Value, StorageAttr> storageOf;
-  /// Bases of other dtypes, as in ImportedValue.
+  /// The bases of views, as in ImportedValue.
   llvm::DenseMap<Value, DTypeAttr> baseOf;
   llvm::DenseMap<StringRef, const TensorMeta *> tensors;
   llvm::DenseMap<StringRef, const SymValue *> ints;

@@ -49,11 +49,10 @@ void GraphImporter::shareOperand(AtenOp op, unsigned operand, bool isWritten, Ca
   bool isView = !isWritten && known.getKind() == StorageKind::Argument;
   result.storage =
       isView ? StorageAttr::get(context, StorageKind::ViewOfArgument, known.getIndex()) : known;
-  // For autograd, the tensor that view(dtype) returns is not a view.
-  if (op.getOpName() != "aten.view.dtype") {
+  // For autograd, the tensors that these return are not views.
+  if (op.getOpName() != "aten.view.dtype" && op.getOpName() != "aten.detach.default") {
     DTypeAttr base = baseOf.lookup(source);
-    base = base ? base : own;
-    result.base = base == result.dtype ? DTypeAttr() : base;
+    result.base = base || isWritten ? base : own;
   }
 }
 

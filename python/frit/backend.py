@@ -199,6 +199,9 @@ def compile_graph(gm, example_inputs, *, settings, stage, channels_last=None, ma
     without the list none are. The arguments of the observers, (name, stage, captured, report, executable), are appended to the list `made`."""
     name = f"graph{_GRAPHS['count']}_{stage}"
     _GRAPHS["count"] += 1
+    if saved := _saved(stage, channels_last):
+        # A backward of frit's never writes to what the forward saved, so torch need not refuse retain_graph and create_graph.
+        saved.bw_donated_idxs = []
     if as_is.is_small(gm, settings["min_operators"]):
         return _run_as_is(gm, name, settings, stage, channels_last, made, f"it has fewer than min_operators = {settings['min_operators']} operators", True)
     try:

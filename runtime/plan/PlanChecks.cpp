@@ -9,6 +9,7 @@
 #include <bit>
 #include <cstring>
 #include <map>
+#include <unordered_set>
 
 namespace frit {
 
@@ -20,6 +21,7 @@ namespace {
 constexpr uint32_t kMaxBlockThreads = 1024, kMaxBlockDepth = 64, kMaxSharedBytes = 227 << 10,
                    kMaxCluster = 8;
 constexpr uint32_t kMaxBucketSizes = 64;
+constexpr uint64_t kMaxCopiedBytes = 64 << 20;
 
 template <typename T> uint32_t countOf(const T *vector) { return vector ? vector->size() : 0; }
 
@@ -42,11 +44,14 @@ private:
   std::vector<bool> isConstant, isFloatConstant, isHeld;
   /// Bytes of the body that are not yet accounted for by the parts of the plan.
   uint64_t budget;
+  std::unordered_set<const flatbuffers::String *> seen;
+  uint64_t copied = 0;
   PlanPlace place;
 
   Status wrong(const std::string &what) const { return place.malformed(what); }
 
-  /// Deducts the bytes of a list. They run out only if parts of the plan share lists.
+  /// Deducts the bytes of a list or text. They run out only if parts of the plan share lists, or if
+  /// texts overlap.
   Status spend(uint64_t bytes) {
     if (bytes > budget) {
       return wrong("it says more than its " + std::to_string(artifact.bodyBytes()) +
@@ -67,14 +72,31 @@ private:
                               : wrong("a list begins inside of a number");
   }
 
+  /// Whether a text was checked before. A text is stored once for all parts that say it (`shared`
+  /// in Artifact.fbs), so it is deducted and checked once.
+  bool isSeen(const flatbuffers::String *text) { return !text || !seen.insert(text).second; }
+
   Status checkName(const flatbuffers::String *name) {
-    FRIT_RETURN_IF_ERROR(spend(name ? name->size() : 0));
+    if (isSeen(name)) {
+      return Status::ok();
+    }
+    FRIT_RETURN_IF_ERROR(spend(name->size()));
     std::string bad = badName(name);
     return bad.empty() ? Status::ok() : wrong("a name " + bad);
   }
   Status checkText(const flatbuffers::String *text) {
-    FRIT_RETURN_IF_ERROR(spend(text ? text->size() : 0));
-    return !text || isUtf8(text->string_view()) ? Status::ok() : wrong("a text is no UTF-8");
+    if (isSeen(text)) {
+      return Status::ok();
+    }
+    FRIT_RETURN_IF_ERROR(spend(text->size()));
+    return isUtf8(text->string_view()) ? Status::ok() : wrong("a text is no UTF-8");
+  }
+  /// A host copies the texts of each call, so they are limited together.
+  Status copy(const flatbuffers::String *text) {
+    copied += text ? text->size() : 0;
+    return copied <= kMaxCopiedBytes ? Status::ok()
+                                     : wrong("the names and texts of its calls have more than " +
+                                             std::to_string(kMaxCopiedBytes) + " bytes");
   }
 
   /// Tensors that are bound at load must have constant sizes and strides.
@@ -302,6 +324,7 @@ private:
       const Value &value = *values->Get(at);
       FRIT_RETURN_IF_ERROR(checkName(value.name()));
       FRIT_RETURN_IF_ERROR(checkText(value.string()));
+      FRIT_RETURN_IF_ERROR(copy(value.string()));
       FRIT_RETURN_IF_ERROR(checkValues(value.items()));
     }
     return Status::ok();
@@ -325,6 +348,8 @@ private:
         FRIT_RETURN_IF_ERROR(checkName(call->name()));
         FRIT_RETURN_IF_ERROR(checkName(call->overload()));
         FRIT_RETURN_IF_ERROR(checkText(call->reason()));
+        FRIT_RETURN_IF_ERROR(copy(call->name()));
+        FRIT_RETURN_IF_ERROR(copy(call->overload()));
         FRIT_RETURN_IF_ERROR(checkValues(call->arguments()));
         FRIT_RETURN_IF_ERROR(checkValues(call->results()));
         if (call->name() && call->name()->string_view() == "aten::from_file") {

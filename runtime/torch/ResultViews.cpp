@@ -24,7 +24,8 @@ ResultViews::ResultViews(const format::Plan &plan) {
     if (output.shares_with() != kNoRegister) {
       auto member = [&](uint32_t number) {
         const format::Output &one = *plan.outputs()->Get(number);
-        return Member{number, scalarTypeOf(one.base_dtype().value_or(one.dtype())), one.kept()};
+        return Member{number, scalarTypeOf(one.base_dtype().value_or(one.dtype())),
+                      one.base_dtype().has_value(), one.kept()};
       };
       Group &group = known.try_emplace(output.shares_with(), Group{member(output.shares_with())})
                          .first->second;
@@ -105,8 +106,9 @@ void ResultViews::tellGroup(const Group &group, std::span<OutputValue> outputs) 
   at::TensorBase first = tensor(group.front());
   std::map<c10::ScalarType, at::TensorBase> bases;
   for (const Member &member : group) {
-    if (at::TensorBase made = tensor(member);
-        !member.kept && made.scalar_type() == member.base && liesIn(made, first) && isWhole(made)) {
+    if (at::TensorBase made = tensor(member); !member.kept && !member.isView &&
+                                              made.scalar_type() == member.base &&
+                                              liesIn(made, first) && isWhole(made)) {
       bases.try_emplace(member.base, made);
     }
   }

@@ -30,8 +30,9 @@ private:
   };
   struct Member {
     uint32_t output;
-    /// The dtype of the tensor that is this view's base.
+    /// The dtype of its base, which it is itself if it is no view.
     c10::ScalarType base;
+    bool isView;
     /// Saved for the backward pass: it only shares the version counter.
     bool kept;
   };

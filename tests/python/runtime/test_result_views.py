@@ -16,8 +16,18 @@ def whole(x):
     return y[1:], y, y.view(2, -1)
 
 
+def view_first(x):
+    y = x * 2
+    return y.view(2, -1), y
+
+
+def only_views(x):
+    y = x * 2
+    return y.view(2, -1), y.view(-1, 2)
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("function", [parts, whole])
+@pytest.mark.parametrize("function", [parts, whole, view_first, only_views])
 def test_results_have_the_base_that_eager_gives_them(function, dynamic):
     x = torch.ones(6)
     expected, actual = function(x), torch.compile(function, backend="frit", dynamic=dynamic)(x)
@@ -26,7 +36,35 @@ def test_results_have_the_base_that_eager_gives_them(function, dynamic):
     assert len(bases) == 1
     if function is whole:
         assert actual[0]._base is actual[1]
+    if function is view_first:
+        assert actual[0]._base is actual[1]
     assert next(y for y in actual if y._is_view())._base.shape == x.shape
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_result_may_be_written_in_place_although_a_view_of_it_precedes_it(dynamic):
+    for write in (lambda view, base: view.add_(1), lambda view, base: base.add_(1), lambda view, base: base.detach_()):
+        x = torch.ones(6, requires_grad=True)
+        results = torch.compile(view_first, backend="frit", dynamic=dynamic)(x)
+        write(*results)
+        assert torch.equal(results[0].flatten(), results[1])
+        if results[1].requires_grad:
+            assert torch.equal(torch.autograd.grad(results[1].sum(), x)[0], torch.full((6,), 2.0))
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_a_backward_may_run_again(dynamic):
+    def function(x, w):
+        return (x @ w).tanh() * torch.softmax(x.sum(0, keepdim=True) @ w, 1)
+
+    x, w = torch.randn(3, 4, requires_grad=True), torch.randn(4, 5, requires_grad=True)
+    result = torch.compile(function, backend="frit", dynamic=dynamic)(x, w)
+    cotangent = torch.randn_like(result)
+    gradients = [torch.autograd.grad(result, (x, w), cotangent, retain_graph=True) for _ in range(3)]
+    for one in gradients:
+        for actual, first, expected in zip(one, gradients[0], torch.autograd.grad(function(x, w), (x, w), cotangent)):
+            assert torch.equal(actual, first)
+            torch.testing.assert_close(actual, expected)
 
 
 def test_a_write_to_one_result_is_seen_by_autograd_in_another():

@@ -31,6 +31,21 @@ TEST(ArtifactConstraint, A15_APlanSaysNoMoreThanItsBytesHold) {
               "says more than its");
 }
 
+TEST(ArtifactConstraint, A15_PartsOfAPlanMayShareTexts) {
+  auto calls = [](size_t number, size_t bytes) {
+    Small small;
+    for (size_t at = 0; at < number; ++at) {
+      auto &call = small.builder.step<format::AtenT>();
+      call.name = "aten::a_long_name_of_an_operator", call.reason = std::string(bytes, 'r');
+      auto &text = *call.arguments.emplace_back(std::make_unique<format::ValueT>());
+      text.kind = format::ValueKind::String, text.string = std::string(bytes, 't');
+    }
+    return use(small.pack());
+  };
+  expectError(calls(100, 5000), "needs libtorch", ErrorKind::Unsupported);
+  expectError(calls(100, 1 << 20), "texts of its calls have more than");
+}
+
 TEST(ArtifactConstraint, A16_WhatIsNamedExists) {
   expectRefused("tensor register 9 is not one of the plan's 4",
                 [](Small &s) { s.step<format::AllocT>(0).tensor = 9; });
