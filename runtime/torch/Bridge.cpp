@@ -71,7 +71,7 @@ TensorView makeView(const c10::TensorImpl &impl, void *data, LazyBits lazy) {
 }
 
 std::optional<std::string> unfitReason(const c10::TensorImpl &impl) {
-  constexpr DispatchKeySet odd({DispatchKey::Python, DispatchKey::ZeroTensor,
+  constexpr DispatchKeySet odd({DispatchKey::Python, DispatchKey::ZeroTensor, DispatchKey::Batched,
                                 DispatchKey::FuncTorchBatched, DispatchKey::FuncTorchGradWrapper,
                                 DispatchKey::Functionalize});
   if (!impl.key_set().has_any(odd) && impl.layout() == c10::Layout::Strided && impl.has_storage() &&
