@@ -505,9 +505,13 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       auto rootArgument = dyn_cast<BlockArgument>(root);
       bool isConstant =
           rootArgument && kArgumentConstantAttr.isOn(graph, rootArgument.getArgNumber());
-      // torch recreates such a result as a view of another base; without symbols it does that by
-      // the traced view. A kept result shares the version counter of the argument.
-      if (isView && !own && !isConstant && (output->kept || !graph.getSymbols().empty())) {
+      auto baseNumber = kResultBaseAttr.get(graph, number);
+      output->base = baseNumber ? baseNumber.getInt() : 0;
+      // torch recreates most of such results as views of another base, with symbols from the view
+      // that the call returns. It leaves the results of `split` and `unbind` as they are. A kept
+      // result shares the version counter of the argument.
+      bool isOwnBase = output->base != 0 && graph.getSymbols().empty();
+      if (isView && !own && !isConstant && (output->kept || !isOwnBase)) {
         output->view_of = inputNumber(storage.getIndex());
       }
       if (fresh && !own) {

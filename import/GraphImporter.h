@@ -18,6 +18,15 @@
 /// makes one frit.graph, node by node in order, with a table of named values.
 namespace mlir::frit::exported {
 
+/// The tensor that autograd sees as the base of a view.
+struct AutogradBase {
+  /// Its dtype; null if the tensor is no view but a base.
+  DTypeAttr dtype;
+  /// Which of the bases in one storage it is: 0 for the tensor that made the storage. `detach` and
+  /// `view` as another dtype return others.
+  unsigned number = 0;
+};
+
 /// What a name of the graph stands for.
 struct ImportedValue {
   Value value;
@@ -28,8 +37,7 @@ struct ImportedValue {
   StringAttr device;
   /// Integers only, if known: then uses become `frit.size` or a literal.
   SizeExpr size;
-  /// Views only: the dtype of autograd's base of the view.
-  DTypeAttr base;
+  AutogradBase base;
 
   bool isTensor() const { return value && isa<RankedTensorType>(value.getType()); }
 };
@@ -105,7 +113,7 @@ struct CallResult {
   StorageAttr storage;
   StringAttr device;
   SizeExpr size;
-  DTypeAttr base; // as in ImportedValue
+  AutogradBase base;
 };
 
 class GraphImporter {
@@ -209,8 +217,8 @@ private:
   StringAttr mainDevice;
   llvm::DenseMap<StringRef, ImportedValue> values;
   llvm::DenseMap<Value, StorageAttr> storageOf;
-  /// The bases of views, as in ImportedValue.
-  llvm::DenseMap<Value, DTypeAttr> baseOf;
+  llvm::DenseMap<Value, AutogradBase> baseOf;
+  unsigned baseCount = 0;
   llvm::DenseMap<StringRef, const TensorMeta *> tensors;
   llvm::DenseMap<StringRef, const SymValue *> ints;
   llvm::DenseMap<StringRef, std::string> floatNames; // of values that are symbols

@@ -50,9 +50,13 @@ void GraphImporter::shareOperand(AtenOp op, unsigned operand, bool isWritten, Ca
   result.storage =
       isView ? StorageAttr::get(context, StorageKind::ViewOfArgument, known.getIndex()) : known;
   // For autograd, the tensors that these return are not views.
-  if (op.getOpName() != "aten.view.dtype" && op.getOpName() != "aten.detach.default") {
-    DTypeAttr base = baseOf.lookup(source);
-    result.base = base || isWritten ? base : own;
+  if (op.getOpName() == "aten.view.dtype" || op.getOpName() == "aten.detach.default") {
+    result.base = {{}, ++baseCount};
+    return;
+  }
+  result.base = baseOf.lookup(source);
+  if (!result.base.dtype && !isWritten) {
+    result.base.dtype = own;
   }
 }
 

@@ -431,8 +431,12 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     if (storage) {
       kResultStorageAttr.add(attrs, storage);
     }
-    if ((*value)->base && storage && storage.getKind() == StorageKind::Fresh) {
-      kResultBaseDtypeAttr.add(attrs, (*value)->base);
+    const AutogradBase &base = (*value)->base;
+    if (base.dtype && storage && storage.getKind() == StorageKind::Fresh) {
+      kResultBaseDtypeAttr.add(attrs, base.dtype);
+    }
+    if (base.number && storage) {
+      kResultBaseAttr.add(attrs, builder.getI64IntegerAttr(base.number));
     }
   } else if (output.kind == Kind::String) {
     return fail(ErrorKind::Unsupported, "it is a string; return tensors and numbers");

@@ -24,7 +24,7 @@ ResultViews::ResultViews(const format::Plan &plan) {
     if (output.shares_with() != kNoRegister) {
       auto member = [&](uint32_t number) {
         const format::Output &one = *plan.outputs()->Get(number);
-        return Member{number, scalarTypeOf(one.base_dtype().value_or(one.dtype())),
+        return Member{number, one.base(), scalarTypeOf(one.base_dtype().value_or(one.dtype())),
                       one.base_dtype().has_value(), one.kept()};
       };
       Group &group = known.try_emplace(output.shares_with(), Group{member(output.shares_with())})
@@ -90,11 +90,6 @@ static at::TensorBase wholeOf(const at::TensorBase &part, c10::ScalarType dtype)
   return whole;
 }
 
-static bool isWhole(const at::TensorBase &made) {
-  return made.numel() * made.itemsize() == made.storage().nbytes() &&
-         made.is_non_overlapping_and_dense() && !made.is_conj() && !made.is_neg();
-}
-
 void ResultViews::tellGroup(const Group &group, std::span<OutputValue> outputs) const {
   auto tensor = [&](const Member &member) { return tensorOf(outputs[member.output].handle); };
   if (!std::all_of(group.begin(), group.end(), [&](const Member &member) {
@@ -104,21 +99,21 @@ void ResultViews::tellGroup(const Group &group, std::span<OutputValue> outputs) 
     return;
   }
   at::TensorBase first = tensor(group.front());
-  std::map<c10::ScalarType, at::TensorBase> bases;
+  std::map<uint32_t, at::TensorBase> bases;
   for (const Member &member : group) {
     if (at::TensorBase made = tensor(member); !member.kept && !member.isView &&
-                                              made.scalar_type() == member.base &&
-                                              liesIn(made, first) && isWhole(made)) {
+                                              liesIn(made, first) && !made.is_conj() &&
+                                              !made.is_neg()) {
       bases.try_emplace(member.base, made);
     }
   }
   for (const Member &member : group) {
     if (!member.kept && liesIn(tensor(member), first) && !bases.contains(member.base)) {
-      bases[member.base] = wholeOf(first, member.base);
+      bases[member.base] = wholeOf(first, member.dtype);
     }
   }
   at::TensorBase counting = bases.empty() ? first : bases.begin()->second;
-  for (auto &[dtype, base] : bases) {
+  for (auto &[number, base] : bases) {
     shareVersions(counting, base);
   }
   // Equal results that are one tensor stay one.

@@ -30,8 +30,9 @@ private:
   };
   struct Member {
     uint32_t output;
-    /// The dtype of its base, which it is itself if it is no view.
-    c10::ScalarType base;
+    /// The number and the dtype of its base, which it is itself if it is no view.
+    uint32_t base;
+    c10::ScalarType dtype;
     bool isView;
     /// Saved for the backward pass: it only shares the version counter.
     bool kept;

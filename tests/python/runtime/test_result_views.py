@@ -137,3 +137,51 @@ def test_results_of_several_types_share_a_base_and_a_version_counter(function, d
     for a, e in zip(actual, expected, strict=True):
         assert torch.equal(a, e) and a._version == e._version and a._is_view() == e._is_view()
         assert not a._is_view() or a._base.dtype == e._base.dtype
+
+
+def detached_part(y):
+    return y.view_as(y), y.detach()[0]
+
+
+def detached(y):
+    return y.view(-1), y.detach()
+
+
+def detached_first(y):
+    return y.detach(), y.view(-1), y[1:]
+
+
+def parts_of_detached(y):
+    d = y[1:].detach()
+    return y.t(), d, d[:1]
+
+
+def facts(results):
+    """What the caller sees of results: gradients, views and bases among the results."""
+    return [(y.requires_grad, y._is_view(), next((i for i, other in enumerate(results) if other is y._base), None)) for y in results]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("function", [detached_part, detached, detached_first, parts_of_detached])
+def test_detached_results_are_no_views_of_the_others(function, dynamic):
+    def program(x):
+        return function(x * 2)
+
+    outcomes = []
+    for backend in ("aot_eager", "frit"):
+        torch._dynamo.reset()
+        x = torch.ones(3, 4, requires_grad=True)
+        results = torch.compile(program, backend=backend, dynamic=dynamic)(x)
+        known = facts(results)
+        next(y for y in results if not y.requires_grad).add_(1)
+        sum(y.sum() for y in results if y.requires_grad).backward()
+        outcomes.append((known, [y.tolist() for y in results], x.grad.tolist()))
+    assert outcomes[0] == outcomes[1]
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("split", [lambda x: x.unbind(0), lambda x: x.split(1), lambda x: (x.chunk(2)[0],)])
+def test_parts_of_an_argument_are_views_of_it(split, dynamic):
+    results = torch.compile(split, backend="frit", dynamic=dynamic)(torch.ones(2, 3, requires_grad=True))
+    with pytest.raises(RuntimeError, match="is being modified inplace"):
+        results[0].mul_(5)
