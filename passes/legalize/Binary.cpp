@@ -282,17 +282,23 @@ Tensor mlir::frit::power(AtenCall &call, TensorBuilder &b, Tensor x, double expo
   if (exponent == -0.5 && !isPower) {
     return b.div(one, b.math<math::SqrtOp>(x));
   }
+  // Eager's kernel rounds each product for bf16, and once for f16.
+  auto squared = [&] {
+    Tensor product = b.square(x);
+    bool rounds = b.isExact() && call.resultDtype() == DType::BF16;
+    return rounds ? b.toMath(b.cast(product, DType::BF16)) : product;
+  };
   if (exponent == 2) {
     return b.square(x);
   }
   if (exponent == 3) {
-    return b.mul(b.square(x), x);
+    return b.mul(squared(), x);
   }
   if (exponent == -1) {
     return b.div(one, x);
   }
   if (exponent == -2) {
-    return b.div(one, b.square(x));
+    return b.div(one, squared());
   }
   return b.math<math::PowFOp>(x, b.constant(x.dtype, exponent));
 }

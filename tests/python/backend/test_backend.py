@@ -245,6 +245,13 @@ def test_numerics_eager_is_bit_equal_for_pointwise_chains():
         checker.check(function, x, y, compare="exact", options={"numerics": "eager"})
 
 
+@pytest.mark.parametrize("exponent", [3, -2, 2, -1])
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_numerics_eager_rounds_powers_as_eager(dtype, exponent):
+    x = torch.randn(1003).to(dtype).abs()
+    assert torch.equal(torch.compile(lambda x: x**exponent, backend="frit", options={"numerics": "eager"})(x), x**exponent)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
 def test_numerics_eager_contracts_where_eagers_kernels_do(dtype):
     def function(x, y, z, w):

@@ -178,6 +178,7 @@ def test_least_recently_used_entries_leave(cache):
     for age, key in enumerate(keys):
         cache.write(key, entry(key, bytes(100_000)))
         os.utime(cache.path(key), (now - 1000 * (20 - age),) * 2)
+    wait_for_sweep()  # of the first write
     cache.limit = limit
     cache.read(keys[0])  # used just now
     cache.sweep()
