@@ -171,6 +171,7 @@ private:
 
   // Storage (ImportStorage.cpp)
   ArrayAttr storageClasses(ValueRange operands, ArrayRef<CallResult> results);
+  void addStorage(const ImportedValue &value, NamedAttrList &attrs);
   void shareOperand(AtenOp op, unsigned operand, bool isWritten, CallResult &result);
   void setStorage(AtenOp op, const AtenSchema &schema, const CallArguments &call,
                   ArrayRef<int64_t> lists, MutableArrayRef<CallResult> results);

@@ -1,6 +1,7 @@
 // The storages in which results of operators lie: new ones, or those of operands.
 #include "import/GraphImporter.h"
 #include "ir/AtenSharing.h"
+#include "ir/FritAttributes.h"
 #include "ir/Planted.h"
 
 using namespace mlir;
@@ -35,6 +36,20 @@ static OperandAttr operandAt(Attribute argument, std::optional<size_t> item) {
     return at < list.size() ? dyn_cast<OperandAttr>(list[at]) : OperandAttr();
   }
   return dyn_cast<OperandAttr>(argument);
+}
+
+/// Says of a result of the graph what storage it lies in, and what its base is there.
+void GraphImporter::addStorage(const ImportedValue &value, NamedAttrList &attrs) {
+  if (!value.storage) {
+    return;
+  }
+  kResultStorageAttr.add(attrs, value.storage);
+  if (value.base.dtype && value.storage.getKind() == StorageKind::Fresh) {
+    kResultBaseDtypeAttr.add(attrs, value.base.dtype);
+  }
+  if (value.base.number) {
+    kResultBaseAttr.add(attrs, builder.getI64IntegerAttr(value.base.number));
+  }
 }
 
 /// The result lies in the storage of an operand, as far as that is known.

@@ -427,17 +427,7 @@ LogicalResult GraphImporter::addResult(const Argument &output, SmallVectorImpl<V
     kResultDeviceAttr.add(attrs, (*value)->device);
     kResultDtypeAttr.add(attrs, (*value)->dtype);
     kResultLayoutAttr.add(attrs, (*value)->layout);
-    StorageAttr storage = (*value)->storage;
-    if (storage) {
-      kResultStorageAttr.add(attrs, storage);
-    }
-    const AutogradBase &base = (*value)->base;
-    if (base.dtype && storage && storage.getKind() == StorageKind::Fresh) {
-      kResultBaseDtypeAttr.add(attrs, base.dtype);
-    }
-    if (base.number && storage) {
-      kResultBaseAttr.add(attrs, builder.getI64IntegerAttr(base.number));
-    }
+    addStorage(**value, attrs);
   } else if (output.kind == Kind::String) {
     return fail(ErrorKind::Unsupported, "it is a string; return tensors and numbers");
   } else {

@@ -29,9 +29,7 @@ TEST(ArtifactConstraint, A15_APlanSaysNoMoreThanItsBytesHold) {
   expectError(use(frameArtifact(
                   {reinterpret_cast<const char *>(builder.GetBufferPointer()), builder.GetSize()})),
               "says more than its");
-}
-
-TEST(ArtifactConstraint, A15_PartsOfAPlanMayShareTexts) {
+  // Parts may share texts.
   auto calls = [](size_t number, size_t bytes) {
     Small small;
     for (size_t at = 0; at < number; ++at) {
