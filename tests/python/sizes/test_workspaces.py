@@ -49,7 +49,7 @@ CALLS = {
     "addmm.default": (X[0], X, X), "bmm.default": (X[None], X[None]), "baddbmm.default": (X[None], X[None], X[None]), "mm.default": (X, X.t()),
     "mv.default": (X, X[0]), "addmv.default": (X[1], X, X[0]), "cat.default": ([X, X],), "cumsum.default": (X, 0), "cumprod.default": (X, 0),
     "cummax.default": (X, 0), "logcumsumexp.default": (X, 0), "embedding.default": (X, INDEX), "index_select.default": (X, 0, INDEX),
-    "index.Tensor": (X, [INDEX, INDEX]), "gather.default": (X, 0, INDEX[None]), "topk.default": (X, 5), "bincount.default": (INDEX,), "clone.default": (X,),
+    "index.Tensor": (X, [INDEX, INDEX]), "gather.default": (X, 0, INDEX[None]), "topk.default": (X, 5), "clone.default": (X,),
     "alias.default": (X,), "arange.start_step": (0, 99), "bernoulli.p": (X, 0.3), "rand.default": ([48, 48],), "randn.default": ([48, 48],),
     "randint.low": (0, 5, [48, 48]), "full.default": ([48, 48], 1.0), "empty.memory_format": ([48, 48],), "avg_pool2d.default": (IMAGE, [3, 3], [2, 2], [1, 1]),
     "max_pool2d_with_indices.default": (IMAGE, [3, 3], [2, 2], [1, 1]),
