@@ -508,10 +508,8 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       auto baseNumber = kResultBaseAttr.get(graph, number);
       output->base = baseNumber ? baseNumber.getInt() : 0;
       // torch recreates most of such results as views of another base, with symbols from the view
-      // that the call returns. It leaves the results of `split` and `unbind` as they are. A kept
-      // result shares the version counter of the argument.
-      bool isOwnBase = output->base != 0 && graph.getSymbols().empty();
-      if (isView && !own && !isConstant && (output->kept || !isOwnBase)) {
+      // that the call returns. It leaves the results of `split` and `unbind` as they are.
+      if (isView && !own && !isConstant) {
         output->view_of = inputNumber(storage.getIndex());
       }
       if (fresh && !own) {

@@ -77,8 +77,10 @@ private:
   bool isSeen(const flatbuffers::String *text) { return !text || !seen.insert(text).second; }
 
   Status checkName(const flatbuffers::String *name) {
+    // What was checked as a text may be too long for a name.
     if (isSeen(name)) {
-      return Status::ok();
+      return !name || name->size() <= kMaxNameBytes ? Status::ok()
+                                                    : wrong("a name " + badName(name));
     }
     FRIT_RETURN_IF_ERROR(spend(name->size()));
     std::string bad = badName(name);

@@ -19,7 +19,7 @@ ResultViews::ResultViews(const format::Plan &plan) {
   for (uint32_t number = 0; plan.outputs() && number < plan.outputs()->size(); ++number) {
     const format::Output &output = *plan.outputs()->Get(number);
     if (output.view_of() != kNoRegister) {
-      views.push_back({number, output.view_of(), output.kept()});
+      views.push_back({number, output.view_of(), output.kept() || output.base() != 0});
     }
     if (output.shares_with() != kNoRegister) {
       auto member = [&](uint32_t number) {
@@ -149,7 +149,7 @@ void ResultViews::tell(std::span<const at::TensorBase> arguments,
         !liesIn(tensorOf(output.handle), arguments[at])) {
       continue;
     }
-    if (views[at].kept) {
+    if (views[at].isSeparate) {
       shareVersions(arguments[at], tensorOf(output.handle));
     } else {
       output.handle =

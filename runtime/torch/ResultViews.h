@@ -26,7 +26,8 @@ public:
 private:
   struct View {
     uint32_t output, input;
-    bool kept;
+    /// Saved for the backward pass, or detached: it only shares the version counter.
+    bool isSeparate;
   };
   struct Member {
     uint32_t output;

@@ -42,6 +42,11 @@ TEST(ArtifactConstraint, A15_APlanSaysNoMoreThanItsBytesHold) {
   };
   expectError(calls(100, 5000), "needs libtorch", ErrorKind::Unsupported);
   expectError(calls(100, 1 << 20), "texts of its calls have more than");
+  // A long text is no name, although it was checked as a text.
+  expectRefused("a name has 5000 bytes", [](Small &s) {
+    s.builder.step<format::AtenT>().reason = std::string(5000, 'r');
+    s.builder.step<format::AtenT>().name = std::string(5000, 'r');
+  });
 }
 
 TEST(ArtifactConstraint, A16_WhatIsNamedExists) {
