@@ -8,12 +8,11 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 from torch.utils import _pytree as pytree
 from torch.utils._python_dispatch import TorchDispatchMode
+from workspace_calls import NAMES, taken_and_said, tensors
 
-from benchmarks.measure import peak_bytes
 from frit.inspect import workspaces
 
 aten = torch.ops.aten
-NAMES = {torch.float32: "F32", torch.float64: "F64", torch.int64: "I64", torch.int32: "I32", torch.bool: "Bool", torch.uint8: "U8", torch.complex64: "C64"}
 LISTED = sorted(workspaces._NOTHING | workspaces._ELEMENTWISE | workspaces._CONTIGUOUS | set(workspaces._FACTORS))
 #: Entries of the database that call listed operators of other names.
 OTHERS = {"bilinear", "conj", "embedding_bag", "fft2", "histogramdd", "ihfft2", "irfft2", "logsigmoid", "max_pool3d", "pdist", "rfft2", "stft"}
@@ -22,10 +21,6 @@ SAMPLES, CALLS = 6, 10  # the most of each entry of the database, and of each op
 
 #: Listed operators that test_workspaces.py calls.
 ELSEWHERE = {f"aten.{name}" for name in ("alias.default", "bernoulli.p", "index.Tensor", "rand.default")}
-
-
-def tensors(values):
-    return [one for one in pytree.tree_leaves(values) if isinstance(one, torch.Tensor)]
 
 
 class Recorder(TorchDispatchMode):
@@ -66,24 +61,6 @@ def with_gaps(x):
     wide = torch.zeros(*x.shape, 2, dtype=x.dtype)
     wide[..., 1] = x
     return wide[..., 1]
-
-
-def taken_and_said(function, args, kwargs):
-    """What a call allocates beside its results, and what the table says."""
-    given = tensors((args, kwargs))
-    if str(function) == "aten._pdist_forward.default" and not given[0].is_contiguous():
-        return None  # torch refuses it
-    storages = {one.untyped_storage().data_ptr() for one in given}
-    results = function(*args, **kwargs)
-    own = {one.untyped_storage().data_ptr(): one.untyped_storage().nbytes() for one in tensors(results)}
-    kept = sum(size for place, size in own.items() if place not in storages)
-    sizes = [list(one.shape) for one in tensors(results)]
-    del results
-    operator, dtypes = str(function), [NAMES[one.dtype] for one in given]
-    if not workspaces.is_known(operator, dtypes):
-        return None
-    call = workspaces.Call(operator, [list(one.shape) for one in given], dtypes, sizes, 1, [one.is_contiguous() for one in given])
-    return peak_bytes(lambda: function(*args, **kwargs)) - kept, workspaces.workspace(call)
 
 
 def larger():

@@ -2,35 +2,19 @@
 
 import pytest
 import torch
+import workspace_calls
+from workspace_calls import tensors
 
-from benchmarks.measure import peak_bytes
 from frit.inspect import workspaces
 
 aten = torch.ops.aten
-NAMES = {torch.float32: "F32", torch.float64: "F64", torch.float16: "F16", torch.bfloat16: "BF16", torch.int64: "I64", torch.int32: "I32", torch.bool: "Bool"}
-
-
-def tensors(values):
-    return [one for one in (values if isinstance(values, (tuple, list)) else (values,)) if isinstance(one, torch.Tensor)]
 
 
 def taken_and_said(operator, arguments, **options):
-    """What a call allocates beside its results, and what the table says."""
     _, name, overload = operator.split(".")
-    function = getattr(getattr(aten, name), overload)
-    given = [one for each in arguments for one in tensors(each)]
-    storages = {one.untyped_storage().data_ptr() for one in given}
-    results = function(*arguments)
-    own = {one.untyped_storage().data_ptr(): one.untyped_storage().nbytes() for one in tensors(results)}
-    kept = sum(size for place, size in own.items() if place not in storages)
-    sizes = [list(one.shape) for one in tensors(results)]
-    del results
-    call = workspaces.Call(
-        operator, [list(one.shape) for one in given], [NAMES[one.dtype] for one in given], sizes, torch.get_num_threads(),
-        [one.is_contiguous() for one in given], **options,
-    )
-    assert workspaces.is_known(operator, call.dtypes)
-    return peak_bytes(lambda: function(*arguments)) - kept, workspaces.workspace(call)
+    numbers = workspace_calls.taken_and_said(getattr(getattr(aten, name), overload), arguments, {}, **options)
+    assert numbers is not None
+    return numbers
 
 
 def attention(batch, heads, rows, keys, width):
