@@ -405,10 +405,13 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     Operation *first = op;
     for (StoreOp store : op->getBlock()->getOps<StoreOp>()) {
       SmallVector<Operation *> late;
-      for (Operation *def = value.getDefiningOp();
-           def && isLook(def) && !def->isBeforeInBlock(store);
-           def = def->getOperand(0).getDefiningOp()) {
-        late.push_back(def);
+      Operation *made = value.getDefiningOp();
+      for (; made && isLook(made) && !made->isBeforeInBlock(store);
+           made = made->getOperand(0).getDefiningOp()) {
+        late.push_back(made);
+      }
+      if (made && !made->isBeforeInBlock(store)) {
+        continue;
       }
       for (Operation *view : llvm::reverse(late)) {
         view->moveBefore(store);
@@ -432,7 +435,8 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   }
 
   /// Results of distinct storage classes never share storage, and a fresh one never lies in
-  /// borrowed or padded storage. Results of one class share theirs, so their base is copied once.
+  /// borrowed or padded storage. Results of one class share theirs, so their base is copied once;
+  /// also if it is stored to an argument, in whose storage it may be computed.
   void separateResults(GraphOp graph, ReturnOp op) {
     llvm::DenseMap<Value, Attribute> owners;
     // The one copy of a value in a storage class. Aliases of it decide how it lies.
@@ -446,6 +450,14 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       bool isFresh = storage && storage.getKind() == StorageKind::Fresh;
       return isFresh && isa<RankedTensorType>(use.get().getType()) ? storage : StorageAttr();
     };
+    llvm::SmallDenseSet<Value> stored;
+    for (StoreOp store : op->getBlock()->getOps<StoreOp>()) {
+      stored.insert(bases.lookup(store.getValue()));
+    }
+    llvm::SmallDenseMap<Attribute, unsigned> sharers;
+    for (OpOperand &use : op->getOpOperands()) {
+      ++sharers[freshStorageOf(use)];
+    }
     for (OpOperand &use : op->getOpOperands()) {
       auto storage = freshStorageOf(use);
       auto alias = use.get().getDefiningOp<AliasOp>();
@@ -472,7 +484,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       auto [owner, isNew] = owners.try_emplace(base, storage);
       auto call = base.getDefiningOp<AtenOp>();
       bool isPadded = call && call.getPadded();
-      if (!own.value && !isBorrowed(base) && !isPadded && (isNew || owner->second == storage)) {
+      bool isStored = sharers[storage] > 1 && stored.contains(base);
+      if (!own.value && !isBorrowed(base) && !isStored && !isPadded &&
+          (isNew || owner->second == storage)) {
         continue;
       }
       if (!own.layout) {

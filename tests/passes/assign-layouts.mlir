@@ -169,3 +169,24 @@ frit.graph @copied_and_seen(%x: tensor<4x3xf32> {frit.layout = #frit.layout<[6, 
   %v = frit.alias %x <[3, 1]> seen <[3, 1], offset 3> <f32> : tensor<4x3xf32> -> tensor<3x3xf32>
   frit.return %x, %v, %x : tensor<4x3xf32>, tensor<3x3xf32>, tensor<4x3xf32>
 }
+
+// What is stored may be computed in the argument, so results in one storage are copied once.
+// CHECK-LABEL: frit.graph @stored_and_seen
+// CHECK: %[[SUM:.+]] = frit.region(%arg0)
+// CHECK: frit.store %[[SUM]] into %arg0
+// CHECK: %[[COPY:.+]] = frit.region(%{{.+}}) {{.*}}frit.layouts = [#frit.layout<[1]>]
+// CHECK: %[[SEEN:.+]] = frit.alias %[[COPY]]
+// CHECK: frit.return %[[COPY]], %[[SEEN]]
+frit.graph @stored_and_seen(%x: tensor<4x3xf32> {frit.layout = #frit.layout<[3, 1]>})
+    -> (tensor<3xf32> {frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>},
+        tensor<1xf32> {frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}) {
+  %0 = frit.region(%x) : (tensor<4x3xf32>) -> tensor<4x3xf32> {
+  ^bb0(%a: tensor<4x3xf32>):
+    %2 = arith.addf %a, %a : tensor<4x3xf32>
+    frit.yield %2 : tensor<4x3xf32>
+  }
+  frit.store %0 into %x : tensor<4x3xf32>, tensor<4x3xf32>
+  %1 = frit.reindex %0 <(d0) -> (3, d0)> : tensor<4x3xf32> -> tensor<3xf32>
+  %v = frit.alias %1 <[1]> seen <[1]> <f32> : tensor<3xf32> -> tensor<1xf32>
+  frit.return %1, %v : tensor<3xf32>, tensor<1xf32>
+}

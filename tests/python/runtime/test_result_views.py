@@ -185,3 +185,34 @@ def test_parts_of_an_argument_are_views_of_it(split, dynamic):
     results = torch.compile(split, backend="frit", dynamic=dynamic)(torch.ones(2, 3, requires_grad=True))
     with pytest.raises(RuntimeError, match="is being modified inplace"):
         results[0].mul_(5)
+
+
+def copied_part(a):
+    a.sub_(1)
+    v = a[1] * 1
+    return v, v[..., :1]
+
+
+def copied_halves(a):
+    left, right = a.chunk(2, 0)
+    left[0] = left[0]
+    right.add_(1)
+    return right, left
+
+
+def added_column(a):
+    v = a.select(1, 0)
+    v.copy_(v)
+    v.index_add_(0, torch.tensor([0, 1]), v.narrow(0, 0, 2).clone())
+    return a.diagonal(0, 0, 1), v
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("function", [copied_part, copied_halves, added_column])
+def test_results_share_memory_although_their_value_is_stored_to_an_argument(function, dynamic):
+    """What is stored may be computed in the argument; the results are then copied together."""
+    expected, actual = (torch.arange(24.0).view(8, 3)[1:], torch.arange(24.0).view(8, 3)[1:])
+    due, done = function(expected), torch.compile(function, backend="frit", dynamic=dynamic)(actual)
+    for results in (due, done):
+        results[0].mul_(2)
+    assert torch.equal(actual, expected) and all(torch.equal(a, e) for a, e in zip(done, due))

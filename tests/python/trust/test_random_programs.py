@@ -168,3 +168,63 @@ def test_a_program_is_data():
 def test_a_program_that_is_compiled_again_is_a_find(monkeypatch):
     monkeypatch.setattr(Program, "backend_options", lambda self: {"fail_at": "kernel:tanh", "strict": False})
     assert outcome(ROUNDED).kind == "compiled again"
+
+
+def in_place(line, **more):
+    return by_hand([("v0 = a0 * a1", "pure", "exact"), ("v1 = v0[1:]", "view", "bits")], ("v1",), after=(line,), **more)
+
+
+TRAINED = by_hand(
+    [("v0 = a0.tanh()", "pure", "float")], after=("backward([r0])", "r0.mul_(2)"), training=True, inputs=("data((n,), torch.float32, 0).requires_grad_()",)
+)
+
+
+@pytest.mark.parametrize(
+    "program, change, kind",
+    [
+        (in_place("r0.add_(1)"), lambda x, _: x, ""),
+        (in_place("r0.detach_()"), lambda x, _: x, ""),
+        (in_place("r0.detach_()"), lambda x, _: torch.empty(0).set_(x.untyped_storage(), x.storage_offset(), x.shape, x.stride()), "action"),
+        (TRAINED, lambda x, _: x, ""),
+    ],
+)
+def test_what_the_caller_does_with_results_is_compared(program, change, kind):
+    found = outcome(program, altering(change))
+    assert found.kind == kind, found
+
+
+def test_a_gradient_after_a_write_is_that_of_the_values_before_it():
+    """Eager refuses the last backward of this program, as `tanh` needs what was written; whoever has a gradient must have the right one."""
+
+    def backend(factor):
+        class Kept(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.x = x.detach().clone()
+                return x.tanh()
+
+            @staticmethod
+            def backward(ctx, g):
+                return g * (1 - ctx.x.tanh() ** 2) * factor
+
+        return lambda gm, inputs: lambda *arguments: (Kept.apply(next(x for x in arguments if isinstance(x, torch.Tensor))),)
+
+    assert outcome(TRAINED, backend(1)).kind == ""
+    assert outcome(TRAINED, backend(1.01)).kind == "rounding"
+
+
+def test_an_earlier_call_keeps_its_results():
+    kept = []
+
+    def reusing(gm, inputs):
+        def run(*arguments):
+            results = gm(*arguments)
+            kept.append(results[0])
+            if len(kept) > 1:
+                kept[0].zero_()
+            return results
+
+        return run
+
+    found = outcome(by_hand([("v0 = a0 + 7", "pure", "exact")], calls=(3, 3)), reusing)
+    assert found.place == "an earlier call", found

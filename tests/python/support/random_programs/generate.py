@@ -11,6 +11,7 @@ import torch
 from hypothesis import strategies as st
 
 from . import operators, views, writes
+from .actions import draw_actions
 from .compare import eager_calls
 from .levels import ROUNDED, Refused, Run, is_rounded_type, real
 from .program import Input, Program
@@ -333,7 +334,8 @@ def finished(c, builder):
         inputs = tuple(Input(x.name, x.text.removesuffix(".requires_grad_()")) for x in program.inputs)
         program = dataclasses.replace(program, training=False, inputs=inputs)
     graph_break = c.integer(1, len(program.steps)) if program.steps and c.chance(8) else -1
-    return dataclasses.replace(program, results=tuple(results), graph_break=graph_break)
+    program = dataclasses.replace(program, results=tuple(results), graph_break=graph_break)
+    return dataclasses.replace(program, after=draw_actions(c, program)) if builder.last is None else program
 
 
 def differentiable(program):

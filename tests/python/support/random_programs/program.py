@@ -85,6 +85,8 @@ class Program:
     graph_break: int = -1
     #: Options of the backend.
     options: tuple = ()
+    #: What the caller does after each call, lines of Python (actions.py).
+    after: tuple = ()
 
     @property
     def state(self):
@@ -149,13 +151,23 @@ class Program:
         lines.append("        arguments = make(n, k)")
         lines.append(f"        result = call({'m, ' if self.state else ''}*arguments)")
         lines.append("        print(backend, n, result, arguments" + (", dict(m.state_dict()))" if self.state else ")"))
-        if self.training:
-            lines.append(
-                "        loss = sum((torch.view_as_real(r).sum(-1) if r.is_complex() else r).double().sum() for r in result if r.requires_grad)",
-            )
-            lines.append("        loss.backward()")
-            lines.append("        print([a.grad for a in arguments if isinstance(a, torch.Tensor)])")
+        if self.after or self.training:
+            lines += self._snippet_after()
         return "\n".join(lines) + "\n"
+
+    def _snippet_after(self):
+        """Returns the part of the script that does what the caller does after a call."""
+        lines = ["        def backward(results):", "            loss = sum("]
+        lines.append("                (torch.view_as_real(r).sum(-1) if r.is_complex() else r).double().sum() for r in results if r.requires_grad)")
+        lines.append("            loss.backward(retain_graph=True)")
+        lines.append("            print([a.grad for a in arguments if isinstance(a, torch.Tensor)])")
+        for i in range(len(self.results)):
+            lines.append(f"        r{i} = result[{i}]")
+        for i, x in enumerate(self.arguments):
+            lines.append(f"        {x.name} = arguments[{i}]")
+        for line in self.after + (("backward(result)",) if self.training else ()):
+            lines += ["        try:", f"            {line}", "        except Exception as error:", "            print(type(error), error)"]
+        return lines + ["        print('after', result, arguments)"]
 
     def to_json(self):
         return dataclasses.asdict(self)

@@ -18,9 +18,11 @@ def candidates(program):
     for run in (4, 2, 1):
         for i in range(count - 1, -1, -run):
             yield without(program, range(max(0, i - run + 1), i + 1))
+    for i in range(len(program.after)):
+        yield change(program, after=program.after[:i] + program.after[i + 1 :])
     for i in range(len(program.results)):
         if len(program.results) > 1:
-            yield change(program, results=program.results[:i] + program.results[i + 1 :])
+            yield without_result(program, i)
     for plain in (
         {"graph_break": -1},
         {"autocast": ""},
@@ -35,7 +37,7 @@ def candidates(program):
     used = set(NAME.findall(program.source()))
     for i, given in enumerate(program.inputs):
         rest = program.inputs[:i] + program.inputs[i + 1 :]
-        words = " ".join([*(step.line for step in program.steps), *program.results, *(x.text for x in rest)])
+        words = " ".join([*(step.line for step in program.steps), *program.results, *program.after, *(x.text for x in rest)])
         if given.name not in NAME.findall(words) and len(rest) and given.name in used:
             yield change(program, inputs=rest)
         for text in simpler_input(given.text):
@@ -48,6 +50,13 @@ def candidates(program):
         for less in (2, 3, 5):
             if less < n:
                 yield change(program, calls=program.calls[:i] + (less,) + program.calls[i + 1 :])
+
+
+def without_result(program, i):
+    """Removes a result, and the actions on it."""
+    rest = [line for line in program.after if f"r{i}" not in re.findall(r"\br\d+", line)]
+    after = tuple(re.sub(r"\br(\d+)", lambda m: f"r{int(m[1]) - (int(m[1]) > i)}", line) for line in rest)
+    return dataclasses.replace(program, results=program.results[:i] + program.results[i + 1 :], after=after)
 
 
 def without(program, places):
@@ -68,7 +77,8 @@ def without(program, places):
             continue
         step = dataclasses.replace(step, line=line, reads=tuple(map(renamed, step.reads)), writes=tuple(map(renamed, step.writes)))
         steps.append(step)
-    results = tuple(dict.fromkeys(renamed(text) for text in program.results))
+    results = tuple(renamed(text) for text in program.results)
+    results = results if program.after else tuple(dict.fromkeys(results))
     broken = program.graph_break - sum(i < program.graph_break for i in places) if program.graph_break >= 0 else -1
     return dataclasses.replace(program, steps=tuple(steps), results=results, graph_break=broken)
 
