@@ -1,6 +1,7 @@
 """Compares 150 random programs with eager; `scripts/random-programs` runs many more. With FRIT_RANDOM_SEED hypothesis draws 150 others, and a failing
 test prints the smallest program that it finds, as a script."""
 
+import dataclasses
 import json
 import os
 import random
@@ -8,7 +9,7 @@ import random
 import pytest
 import torch
 from hypothesis import HealthCheck, Phase, given, seed, settings
-from random_programs import Choices, Program, generate, mode_of, outcome, programs, smallest
+from random_programs import Choices, Program, generate, known_as, mode_of, outcome, programs, smallest
 from random_programs.program import NAME, Input, Step
 
 SETTINGS = settings(
@@ -25,13 +26,17 @@ def one_thread():
     torch.set_num_threads(threads)
 
 
+def is_new(program, found):
+    return found.status == "different" and known_as(program, dataclasses.asdict(found)) is None
+
+
 @pytest.mark.parametrize("part", range(6))
 def test_random_programs(part, lenient):
     """The first 150 programs of `scripts/random-programs`, which can shrink a failing one."""
     for number in range(25 * part, 25 * part + 25):
         program = generate(Choices(random.Random(number)), mode_of(number))
         found = outcome(program)
-        assert found.status != "different", f"program {number}: {found.kind}: {found.message}\n{program.snippet()}"
+        assert not is_new(program, found), f"program {number}: {found.kind}: {found.message}\n{program.snippet()}"
 
 
 @pytest.mark.skipif("FRIT_RANDOM_SEED" not in os.environ, reason="beside those of fixed numbers: FRIT_RANDOM_SEED=1 draws 150 more and shrinks")
@@ -43,7 +48,7 @@ def test_drawn_programs(part, mode, count, lenient):
     @given(program=programs(mode))
     def run(program):
         found = outcome(program)
-        assert found.status != "different", f"{found.kind}: {found.message}\n{program.snippet()}"
+        assert not is_new(program, found), f"{found.kind}: {found.message}\n{program.snippet()}"
 
     run()
 
@@ -228,3 +233,11 @@ def test_an_earlier_call_keeps_its_results():
 
     found = outcome(by_hand([("v0 = a0 + 7", "pure", "exact")], calls=(3, 3)), reusing)
     assert found.place == "an earlier call", found
+
+
+def test_known_classes_are_narrow():
+    """A known difference is one by its kind, message and source together."""
+    lone = {"kind": "action", "message": "changes , not raises RuntimeError"}
+    assert known_as(in_place("r0.detach_()"), lone) and not known_as(in_place("r0.add_(1)"), lone)
+    assert not known_as(in_place("r0.detach_()"), {**lone, "message": "changes r0, not raises RuntimeError"})
+    assert not known_as(ROUNDED, {"kind": "values", "message": "a number where NaN is due: 1 of 2"})

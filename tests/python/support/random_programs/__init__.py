@@ -7,7 +7,8 @@ results, Monte Carlo arithmetic bounds the error (`rounding.py`).
 
 from .compare import outcome
 from .generate import Choices, generate, mode_of, programs
+from .known import known_as
 from .program import Program
 from .smallest import smallest
 
-__all__ = ["Choices", "Program", "generate", "mode_of", "outcome", "programs", "smallest"]
+__all__ = ["Choices", "Program", "generate", "known_as", "mode_of", "outcome", "programs", "smallest"]

@@ -43,6 +43,8 @@ class Call:
     words: list = dataclasses.field(default_factory=list)
     #: For each result, whether it is a leaf of autograd. Copies do not keep it.
     is_leaf: list = dataclasses.field(default_factory=list)
+    #: Whether the fp64 run, which is eager's, does the same writes.
+    is_eager: bool = True
 
     def leaves(self):
         parts = (("argument", self.arguments), ("result", self.results), ("state", self.state), ("gradient", self.gradients))
@@ -121,7 +123,10 @@ def compare_call(program, k, actual, expected):
     if objects[0] != objects[1]:
         raise Different("identity", "", "a result is an argument itself, or not")
     if unequal:
-        compare_values(program, k, mine, wanted, unequal)
+        # Autograd may refuse a write after it has happened, or before it, as in the fp64 run.
+        writes = [i for i, line in enumerate(lines_of(program)) if not line.startswith("backward")]
+        refused = bool(expected.words) and any(raises(expected.words, i) for i in writes)
+        compare_values(program, k, mine, wanted, unequal, expected.is_eager and not refused)
 
 
 def same_bits(a, e):
@@ -144,7 +149,7 @@ def collect(program, k, space, state):
     return [*named.values(), *results, *kept, *found]
 
 
-def compare_values(program, k, mine, wanted, unequal):
+def compare_values(program, k, mine, wanted, unequal, with_rounded=True):
     """Compares leaves that are not equal bit for bit, by their levels (levels.py)."""
     try:
         with writes_allowed(program.training):
@@ -163,6 +168,8 @@ def compare_values(program, k, mine, wanted, unequal):
             same = (a == e) | (a.isnan() & e.isnan())
             if not bool(same.all()):
                 raise Different("values", place.split()[0], shown(a, e, ~same))
+            continue
+        if not with_rounded:
             continue
         if limits is None:
             with writes_allowed(program.training):
@@ -262,7 +269,7 @@ def eager_calls(program, allowed=False):
 def aot_calls(program):
     torch.compiler.reset()
     with buffers_kept("aot_eager"):
-        return calls_of(program, compiled_by(program, "aot_eager"))
+        return [dataclasses.replace(call, is_eager=False) for call in calls_of(program, compiled_by(program, "aot_eager"))]
 
 
 def buffers_kept(backend):
