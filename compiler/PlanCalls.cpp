@@ -254,7 +254,7 @@ LogicalResult PlanWriter::writeAten(AtenOp op) {
   }
   call.raises = callMayRaise(op);
   call.irreversible = isIrreversible(op);
-  call.fresh = schema && !mayAliasOperands(op) && op.getOpName() != "aten._unsafe_view.default";
+  call.fresh = schema && !mayAliasOperands(op);
   call.assumes_no_writes = !schema && mutatedCount == 0 && !op.getGraphs();
   builder.step<format::AtenT>() = std::move(call);
   return success();

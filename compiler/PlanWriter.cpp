@@ -518,6 +518,14 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
         if (auto base = kResultBaseDtypeAttr.get(graph, number)) {
           output->base_dtype = dtypeOf(base.getValue());
         }
+        auto laid = kResultBaseLayoutAttr.get(graph, number);
+        if (laid && SizeExpr(laid.getOffset()).isConstant(0)) {
+          auto shape = cast<RankedTensorType>(kResultBaseTypeAttr.get(graph, number).getValue());
+          for (auto [size, stride] : llvm::zip_equal(getSizes(shape), laid.getStrides())) {
+            output->base_sizes.push_back(sizeRegister(size));
+            output->base_strides.push_back(sizeRegister(stride));
+          }
+        }
       }
     }
     builder.plan.outputs.push_back(std::move(output));

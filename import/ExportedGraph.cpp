@@ -329,6 +329,7 @@ bool SchemaReader::node(Node &out) {
       return json.object([&](StringRef field) {
         return field == "source"        ? json.string(out.source)
                : field == "whole"       ? json.string(out.whole)
+               : field == "part_of"     ? json.string(out.partOf)
                : field == "stack_trace" ? json.string(out.stackTrace)
                                         : json.skip();
       });

@@ -101,6 +101,9 @@ struct Node {
   llvm::StringRef source, stackTrace;
   /// Why the operator is to stay a call of ATen; empty if it need not.
   llvm::StringRef whole;
+  /// The decomposed operator that this view is a part of and whose results are no views; else
+  /// empty.
+  llvm::StringRef partOf;
 };
 
 template <typename T> using Table = std::vector<std::pair<llvm::StringRef, T>>;

@@ -22,6 +22,9 @@ namespace mlir::frit::exported {
 struct AutogradBase {
   /// Its dtype; null if the tensor is no view but a base.
   DTypeAttr dtype;
+  /// Its shape and strides; null if they are not known.
+  Type type = {};
+  LayoutAttr layout = {};
   /// Which of the bases in one storage it is: 0 for the tensor that made the storage. `detach` and
   /// `view` as another dtype return others.
   unsigned number = 0;

@@ -46,6 +46,10 @@ void GraphImporter::addStorage(const ImportedValue &value, NamedAttrList &attrs)
   kResultStorageAttr.add(attrs, value.storage);
   if (value.base.dtype && value.storage.getKind() == StorageKind::Fresh) {
     kResultBaseDtypeAttr.add(attrs, value.base.dtype);
+    if (value.base.layout) {
+      kResultBaseTypeAttr.add(attrs, TypeAttr::get(value.base.type));
+      kResultBaseLayoutAttr.add(attrs, value.base.layout);
+    }
   }
   if (value.base.number) {
     kResultBaseAttr.add(attrs, builder.getI64IntegerAttr(value.base.number));
@@ -64,14 +68,18 @@ void GraphImporter::shareOperand(AtenOp op, unsigned operand, bool isWritten, Ca
   bool isView = !isWritten && known.getKind() == StorageKind::Argument;
   result.storage =
       isView ? StorageAttr::get(context, StorageKind::ViewOfArgument, known.getIndex()) : known;
-  // For autograd, the tensors that these return are not views.
-  if (op.getOpName() == "aten.view.dtype" || op.getOpName() == "aten.detach.default") {
-    result.base = {{}, ++baseCount};
+  // For autograd, the tensors that these return are not views, nor are those of an operator that
+  // ends with a view only because it was decomposed.
+  if (op.getOpName() == "aten.view.dtype" || op.getOpName() == "aten.detach.default" ||
+      op.getOpName() == "aten._unsafe_view.default" || (current && !current->partOf.empty())) {
+    result.base.number = ++baseCount;
     return;
   }
   result.base = baseOf.lookup(source);
   if (!result.base.dtype && !isWritten) {
     result.base.dtype = own;
+    result.base.type = source.getType();
+    result.base.layout = getTracedOperandLayout(op, operand);
   }
 }
 

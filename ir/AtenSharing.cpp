@@ -27,6 +27,7 @@ static bool isHiddenView(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"aten.type_as.default", "aten.sum_to_size.default", "aten.conj_physical.default"},
              true)
+      .Case("aten._unsafe_view.default", true)
       .Cases({"aten.dropout.default", "aten.feature_dropout.default", "aten.alpha_dropout.default",
               "aten.feature_alpha_dropout.default"},
              true)

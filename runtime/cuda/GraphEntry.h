@@ -52,6 +52,8 @@ struct GraphResult {
   int64_t offset = 0;
   format::Dtype dtype = {};
   format::Device device = {};
+  /// Of the result's base, as in OutputValue.
+  std::vector<int64_t> baseSizes, baseStrides;
 };
 
 /// The state of a key: it was seen, has a graph, or cannot have one for a reason.

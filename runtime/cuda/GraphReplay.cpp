@@ -102,6 +102,8 @@ Status GraphReplay::makeResults(const GraphEntry &entry, std::span<InputValue> i
     output.kind = result.kind;
     output.integer = result.integer;
     output.real = result.real;
+    output.baseSizes = result.baseSizes;
+    output.baseStrides = result.baseStrides;
     if (result.kind == OutputValue::Kind::Input) {
       const InputValue &input = inputs[result.number];
       output.kind = static_cast<OutputValue::Kind>(input.kind);

@@ -205,6 +205,8 @@ Status OperatorRecorder::readResults(std::span<const OutputValue> outputs,
     result.offset = view.offset;
     result.dtype = view.dtype;
     result.device = view.device;
+    result.baseSizes = output.baseSizes;
+    result.baseStrides = output.baseStrides;
     uint64_t bytes = spanBytes(view);
     const Origin *origin = nullptr;
     for (const Origin &one : origins) {

@@ -136,6 +136,15 @@ Status SignatureSection::decodeOutputs() {
       if (output.shares_with() != kNoRegister && output.shares_with() >= number) {
         return wrong("it shares memory with an output that is not before it");
       }
+      if (countOf(output.base_sizes()) != countOf(output.base_strides())) {
+        return wrong("its base has " + std::to_string(countOf(output.base_sizes())) +
+                     " sizes and " + std::to_string(countOf(output.base_strides())) + " strides");
+      }
+      for (const auto *numbers : {output.base_sizes(), output.base_strides()}) {
+        for (uint32_t at = 0; at < countOf(numbers); ++at) {
+          FRIT_RETURN_IF_ERROR(checkInt(numbers->Get(at)));
+        }
+      }
       break;
     case OutputKind::Int:
     case OutputKind::Bool:

@@ -240,6 +240,8 @@ private:
       if (output.dtype() > Dtype::MAX || output.base_dtype().value_or(Dtype::MIN) > Dtype::MAX) {
         return wrong("unknown dtype");
       }
+      FRIT_RETURN_IF_ERROR(spendOn(output.base_sizes()));
+      FRIT_RETURN_IF_ERROR(spendOn(output.base_strides()));
       if (output.kind() == OutputKind::Tensor && output.reg() < isHeld.size()) {
         FRIT_RETURN_IF_ERROR(spend(countOf(plan.tensors()->Get(output.reg())->sizes())));
       }

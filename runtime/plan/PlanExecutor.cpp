@@ -60,7 +60,7 @@ PlanExecutor::PlanExecutor(std::shared_ptr<const DecodedPlan> plan, TensorHost &
   }
   if (source.outputs()) {
     for (const format::Output *output : *source.outputs()) {
-      outputSpecs.push_back({output->kind(), output->reg(), output->dtype()});
+      outputSpecs.push_back({output->kind(), output->reg(), output->dtype(), output});
       if (output->kind() == OutputKind::Input) {
         inputSpecs[output->reg()].returned = true;
       }
@@ -465,6 +465,12 @@ Status PlanExecutor::collect(RunState &state, std::span<InputValue> inputs,
       TensorSlot &slot = state.tensors[spec.reg];
       output.kind = Kind::Tensor;
       output.handle = slot.handle;
+      if (const auto *sizes = spec.source->base_sizes()) {
+        for (uint32_t dim = 0; dim < sizes->size(); ++dim) {
+          output.baseSizes.push_back(state.ints[sizes->Get(dim)]);
+          output.baseStrides.push_back(state.ints[spec.source->base_strides()->Get(dim)]);
+        }
+      }
       if (slot.owner == TensorSlot::Owner::Handle) {
         slot.owner = TensorSlot::Owner::Nothing;
       } else {

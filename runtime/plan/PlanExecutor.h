@@ -33,6 +33,8 @@ struct OutputValue {
   int64_t integer = 0;
   double real = 0;
   void *handle = nullptr;
+  /// Of a view in new storage: the sizes and strides of its base as autograd sees it, if known.
+  std::vector<int64_t> baseSizes, baseStrides;
 };
 
 /// The bytes that a call currently holds, and their peak.
@@ -203,6 +205,7 @@ private:
     format::OutputKind kind;
     uint32_t reg;
     format::Dtype dtype;
+    const format::Output *source;
   };
 
   Status runOnce(std::span<InputValue> inputs, std::span<OutputValue> outputs, bool mayRestart);

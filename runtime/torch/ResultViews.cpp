@@ -21,15 +21,19 @@ ResultViews::ResultViews(const format::Plan &plan) {
     if (output.view_of() != kNoRegister) {
       views.push_back({number, output.view_of(), output.kept() || output.base() != 0});
     }
+    auto member = [&](uint32_t number) {
+      const format::Output &one = *plan.outputs()->Get(number);
+      return Member{number, one.base(), scalarTypeOf(one.base_dtype().value_or(one.dtype())),
+                    one.base_dtype().has_value(), one.kept()};
+    };
     if (output.shares_with() != kNoRegister) {
-      auto member = [&](uint32_t number) {
-        const format::Output &one = *plan.outputs()->Get(number);
-        return Member{number, one.base(), scalarTypeOf(one.base_dtype().value_or(one.dtype())),
-                      one.base_dtype().has_value(), one.kept()};
-      };
       Group &group = known.try_emplace(output.shares_with(), Group{member(output.shares_with())})
                          .first->second;
       group.push_back(member(number));
+    } else if (output.base_dtype().has_value() && !output.kept() &&
+               output.view_of() == kNoRegister) {
+      // A view whose base is no result still has one.
+      known.try_emplace(number, Group{member(number)});
     }
   }
   for (auto &[first, group] : known) {
@@ -79,14 +83,39 @@ static void shareVersions(const at::TensorBase &base, const at::TensorBase &made
   }
 }
 
-/// The whole storage of `part` as a tensor: the base of results, but not a result itself.
-static at::TensorBase wholeOf(const at::TensorBase &part, c10::ScalarType dtype) {
+/// Whether a storage of so many elements has room for the base. A damaged plan may have any
+/// numbers.
+static bool fits(const OutputValue &shape, int64_t elements) {
+  bool isEmpty = false;
+  int64_t last = 0;
+  for (size_t dim = 0; dim < shape.baseSizes.size(); ++dim) {
+    int64_t size = shape.baseSizes[dim], stride = shape.baseStrides[dim], step = 0;
+    if (size < 0 || stride < 0 || __builtin_mul_overflow(size - (size != 0), stride, &step) ||
+        __builtin_add_overflow(last, step, &last)) {
+      return false;
+    }
+    isEmpty |= size == 0;
+  }
+  return isEmpty || last < elements;
+}
+
+/// The whole storage of `part` as a tensor of the base's shape, if that is known: the base of
+/// results, but not a result itself.
+static at::TensorBase wholeOf(const at::TensorBase &part, c10::ScalarType dtype,
+                              const OutputValue &shape) {
   c10::DispatchKeySet keys = part.key_set() - c10::DispatchKeySet({c10::DispatchKey::Conjugate,
                                                                    c10::DispatchKey::Negative});
   auto whole = at::detail::make_tensor<c10::TensorImpl>(c10::Storage(part.storage()), keys,
                                                         c10::scalarTypeToTypeMeta(dtype));
-  whole.unsafeGetTensorImpl()->set_sizes_contiguous(
-      {static_cast<int64_t>(part.storage().nbytes() / c10::elementSize(dtype))});
+  auto elements = static_cast<int64_t>(part.storage().nbytes() / c10::elementSize(dtype));
+  // The storage may be a part of what was traced: of what a replayed graph returns, for example.
+  if (!shape.baseSizes.empty() && fits(shape, elements)) {
+    whole.unsafeGetTensorImpl()->set_sizes_and_strides(shape.baseSizes, shape.baseStrides);
+  } else if (shape.baseSizes.empty() && elements == 1) {
+    whole.unsafeGetTensorImpl()->set_sizes_contiguous({}); // a base without dims has no sizes
+  } else {
+    whole.unsafeGetTensorImpl()->set_sizes_contiguous({elements});
+  }
   return whole;
 }
 
@@ -109,7 +138,7 @@ void ResultViews::tellGroup(const Group &group, std::span<OutputValue> outputs) 
   }
   for (const Member &member : group) {
     if (!member.kept && liesIn(tensor(member), first) && !bases.contains(member.base)) {
-      bases[member.base] = wholeOf(first, member.dtype);
+      bases[member.base] = wholeOf(first, member.dtype, outputs[member.output]);
     }
   }
   at::TensorBase counting = bases.empty() ? first : bases.begin()->second;

@@ -38,7 +38,7 @@ private:
     /// Saved for the backward pass: it only shares the version counter.
     bool kept;
   };
-  /// Results in one storage.
+  /// Results in one storage; one alone if its base is no result.
   using Group = std::vector<Member>;
   void tellGroup(const Group &group, std::span<OutputValue> outputs) const;
 

@@ -16,6 +16,7 @@ import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .. import native
+from ..capture.sources import decomposed
 
 _FORMAT = "frit graph key 9"
 
@@ -105,6 +106,7 @@ def _graph_lines(gm, lines, symbols):
     others = []
     describe = functools.partial(_description, symbols=symbols)
     lines.append(native.compiler().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, torch._ops.OpOverload, _target, describe, others))
+    lines.extend(f"{node.name} part of {operator}" for node in gm.graph.nodes if (operator := decomposed(node)))
     for node in others:
         if node.op != "get_attr":
             raise Uncacheable(f"it has a node of kind {node.op}")

@@ -25,7 +25,7 @@ from .opaque import Inexpressible as _Inexpressible
 from .opaque import why_opaque
 from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION, tensor_text
 from .size_text import SizeWriter, float_text, literal_text
-from .sources import of_node
+from .sources import decomposed, of_node
 from .written_views import views_outside
 
 _SCALAR_OPERATORS = SCALAR_OPERATORS | OTHER_SCALAR_OPERATORS
@@ -99,9 +99,8 @@ def _empty_list(schema_type):
     return '{"as_tensors":[]}'
 
 
-def _with_reason(metadata, reason):
-    """The metadata of a call that is left to ATen for `reason`."""
-    return f'{metadata}{"," if metadata else ""}"whole":{_string(reason)}'
+def _with(metadata, key, text):
+    return f'{metadata}{"," if metadata else ""}"{key}":{_string(text)}'
 
 
 class _GraphWriter(HigherOrderWriter):
@@ -344,9 +343,11 @@ class _GraphWriter(HigherOrderWriter):
         source = of_node(node)
         metadata = f'"source":{_string(source)}' if source else ""
         if has_offset_of_argument(node):
-            metadata = _with_reason(metadata, "its result has the storage offset that an argument has in the call")
+            metadata = _with(metadata, "whole", "its result has the storage offset that an argument has in the call")
         elif is_filled(node):
-            metadata = _with_reason(metadata, "with deterministic algorithms ATen fills new memory")
+            metadata = _with(metadata, "whole", "with deterministic algorithms ATen fills new memory")
+        if operator := decomposed(node):
+            metadata = _with(metadata, "part_of", operator)
         self.nodes.append(
             f'{{"name":{_string(node.name)},"target":{target},"inputs":[{",".join(inputs)}],'
             f'"outputs":[{",".join(outputs)}],"metadata":{{{metadata}}},"is_hop_single_tensor_return":{single}}}'

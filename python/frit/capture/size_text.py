@@ -34,11 +34,30 @@ def literal_text(value):
     return int.__repr__(value) if isinstance(value, int) else float_text(value)
 
 
+def guarded_equalities(env):
+    """What torch has guarded to be equal, as a dictionary: an expression -> a number or a shorter expression. Torch puts a symbol's value into all
+    sizes, but not an expression's: `s // 2` that is guarded to be 1 stays `s // 2` in some sizes and is 1 in others."""
+    import sympy
+
+    equal = {}
+    for guard in env.guards:
+        expr = guard.expr
+        if not isinstance(expr, sympy.Eq):
+            continue
+        left, right = (env.replace(side) for side in expr.args)
+        if left.is_number or (not right.is_number and right.count_ops() > left.count_ops()):
+            left, right = right, left
+        if not (left.is_number or left.is_Symbol or left == right or left in right.free_symbols or right.has(left)):
+            equal.setdefault(left, right)
+    return equal
+
+
 class SizeWriter:
     """Writes the sizes and scalars of one capture as text, and collects their symbols."""
 
     def __init__(self):
         self._texts = {}
+        self._equal = {}  # ShapeEnv -> what its guards say is equal
         self.symbols = {}
 
     def size(self, value):
@@ -63,7 +82,7 @@ class SizeWriter:
     def _symbolic(self, kind, node):
         import sympy
 
-        expr = node.expr
+        expr = self._expression(node)
         tag, convert = _WRAP[kind]
         if expr.is_number or expr in (sympy.true, sympy.false):
             return f'{{"{tag}":{literal_text(convert(expr))}}}'
@@ -82,10 +101,17 @@ class SizeWriter:
             return _WRAP[type(value)][1](value)
         import sympy
 
-        expr = node.expr
+        expr = self._expression(node)
         if expr.is_number or expr in (sympy.true, sympy.false):
             return _WRAP[type(value)][1](expr)
         return None
+
+    def _expression(self, node):
+        env = node.shape_env
+        if env not in self._equal:
+            self._equal[env] = guarded_equalities(env)
+        equal = self._equal[env]
+        return node.expr.xreplace(equal) if equal else node.expr
 
     def range_constraints(self):
         """The JSON object symbol -> range; an open end is null."""

@@ -1,4 +1,4 @@
-"""The user's source line of a node, as short text.
+"""Where a node comes from: the user's source line, as short text, and the operator that was decomposed into it.
 
 torch records a stack trace per node; error messages, reports and kernel listings show its innermost frame outside of torch's own modules, since a
 user calls `nn.Embedding` but does not write its line. Many nodes have the same trace, so each is parsed once per process.
@@ -7,6 +7,8 @@ user calls `nn.Embedding` but does not write its line. Many nodes have the same 
 import functools
 import os
 import re
+
+import torch
 
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n?(?P<code>[^\n]*)')
 #: import/ImportLocations.cpp has the same rule, for archives of other machines.
@@ -41,3 +43,16 @@ def _beside(node):
             return found
         near = [reader for one in near for reader in one.users]
     return None
+
+
+@functools.lru_cache(maxsize=8192)
+def _returns_views(op):
+    return any(one.alias_info for one in op._schema.returns)
+
+
+def decomposed(node):
+    """The name of the operator that was decomposed into `node`, if `node` is a view and that operator's own results are not; else None."""
+    whole = node.meta.get("original_aten")
+    if not isinstance(whole, torch._ops.OpOverload) or not isinstance(node.target, torch._ops.OpOverload) or whole is node.target:
+        return None
+    return str(whole) if _returns_views(node.target) and not _returns_views(whole) else None

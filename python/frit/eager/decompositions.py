@@ -78,6 +78,8 @@ LEGALISED_WHOLE = {
     "aten.t.default",
     "aten.tanh_backward.default",
     "aten.threshold_backward.default",
+    # a view that autograd does not take for one; decomposed it would be one
+    "aten._unsafe_view.default",
 }
 
 

@@ -17,6 +17,7 @@ from torch.utils._sympy.value_ranges import ValueRanges
 from frit import options
 from frit.cache import graph_key
 from frit.cache.graph_key import Uncacheable
+from frit.eager.decompositions import decomposition_table
 from frit.native import compiler
 
 
@@ -330,3 +331,14 @@ def test_keys_agree_between_processes():
 def test_the_library_has_an_identity():
     identity = compiler().identity()
     assert "build " in identity and "llvm 22" in identity and "x86-64-v" in identity
+
+
+def test_the_operator_that_was_decomposed_into_a_view_is_in_the_key():
+    """Its result is no view for autograd, that of the view itself is one."""
+    table = decomposition_table()
+    with torch.fx.traceback.preserve_node_meta():
+        keys = [
+            key(make_fx(function, decomposition_table=table, tracing_mode="fake")(torch.zeros(4, 6)))
+            for function in (lambda x: torch.stack([x, x]), lambda x: torch.cat([x, x]).view(2, 4, 6))
+        ]
+    assert keys[0] != keys[1]

@@ -216,3 +216,70 @@ def test_results_share_memory_although_their_value_is_stored_to_an_argument(func
     for results in (due, done):
         results[0].mul_(2)
     assert torch.equal(actual, expected) and all(torch.equal(a, e) for a, e in zip(done, due))
+
+
+#: Programs of one result. A view of a fresh tensor is a view although its base is no result; what an operator copies is none, also where it ends with a
+#: view in another form: `flatten` of a transposed tensor, products of three dims, an operator that is decomposed into others.
+LONE = {
+    "view": lambda x: (x * 2).view(-1),
+    "transpose": lambda x: (x * 2).t(),
+    "part": lambda x: (x * 2)[1:],
+    "expanded": lambda x: (x * 2).sum(1, keepdim=True).expand(-1, 3),
+    "of a scalar": lambda x: x.sum().unsqueeze(0),
+    "real": lambda x: torch.complex(x, x).real,
+    "another dtype": lambda x: (x * 2).view(torch.int32),
+    "detached": lambda x: (x * 2).detach(),
+    "copied": lambda x: (x * 2).t().flatten(),
+    "reshaped": lambda x: (x * 2).reshape(-1),
+    "product": lambda x: torch.matmul(x.expand(2, 4, 4), x.t()),
+    "linear": lambda x: torch.nn.functional.linear(x[None], x),
+    "stack": lambda x: torch.stack([x, x]),
+    "part of a stack": lambda x: torch.stack([x, x])[1],
+    "rot90": lambda x: torch.rot90(x),
+    "instance norm": lambda x: torch.nn.functional.instance_norm(x[None]),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("name", LONE)
+def test_a_lone_result_has_the_base_that_aot_eager_gives_it(name, grad, dynamic):
+    def facts(backend):
+        torch.compiler.reset()
+        compiled = torch.compile(LONE[name], backend=backend, dynamic=dynamic)
+        known = []
+        for write in (None, torch.Tensor.detach_, lambda y: y.unsqueeze_(0), lambda y: y.add_(1)):
+            y = compiled(torch.arange(16.0).view(4, 4).requires_grad_(grad))
+            try:
+                known.append((y._is_view(), y._is_view() and (y._base.shape, y._base.stride())) if write is None else (write(y) is y, y.shape))
+            except RuntimeError as error:
+                known.append(str(error).split(".")[0])
+        return known
+
+    assert facts("frit") == facts("aot_eager")
+
+
+def test_a_base_keeps_its_shape_behind_a_graph_break():
+    """Dynamo and AOTAutograd make a view again from the shape of its base."""
+
+    def complex_base(a):
+        v = a * a
+        w = v.real
+        w.mul_(2)
+        torch._dynamo.graph_break()
+        return v
+
+    def turned_base(a):
+        v = a.new_full((a.shape[0], 2), 1)
+        v.transpose_(0, -1)
+        turned, flat = v.transpose(-1, 0), v.transpose(-1, 0).flatten()
+        torch._dynamo.graph_break()
+        v.transpose(-2, 1)[::2] = 3
+        return turned, flat
+
+    for function, dtype in ((complex_base, torch.complex64), (turned_base, torch.float32)):
+        results = []
+        for backend in ("eager", "frit"):
+            torch.compiler.reset()
+            results.append(torch.compile(function, backend=backend, dynamic=True)(torch.arange(1, 4).to(dtype)))
+        torch.testing.assert_close(results[1], results[0], rtol=0, atol=0)

@@ -4,6 +4,7 @@ import checker
 import pytest
 import torch
 import torch.nn.functional as F
+from torch._dynamo.utils import counters
 
 from benchmarks.programs import giou, programs
 from benchmarks.programs.array_way import pairwise_distance
@@ -161,3 +162,24 @@ def test_an_index_that_the_host_reads_orders_kernels():
         x = torch.tensor([1.0, 3.0, 2.0])
         result = torch.compile(function, backend="frit", fullgraph=True, options={"strict": True})(x)
     assert x.tolist() == [1, 0, 2] and result.tolist() == [2, 0, 4]
+
+
+@pytest.mark.parametrize(
+    "function, shapes",
+    [
+        (lambda a: a.diagonal(1, 0, 1) + a, [(2, 2)]),
+        (lambda a: a[..., ::3] % (a.abs() + 1), [(2, 2), (3, 3)]),
+        (lambda a: torch.tensor_split(a, 3)[0] + a, [(2, 2), (3, 3)]),
+        (lambda a: a[: a.shape[0] // 2] * a, [(2, 2), (3, 3)]),
+        (lambda a: a[1::2].roll((1, -1), (0, -1)) + a[0], [(2, 2), (3, 3)]),
+        (lambda a: a.view(a.shape[0] // 3, 3, -1).sum(0) + a.view(-1, 3, a.shape[1])[0], [(3, 4)]),
+    ],
+)
+def test_sizes_that_torch_guards_to_be_a_number(function, shapes):
+    """`s // 2` that is guarded to be 1 stays `s // 2` in torch's sizes, beside a 1 in others."""
+    counters.clear()
+    compiled = torch.compile(function, backend="frit", dynamic=True)
+    for shape in shapes:
+        a = torch.randn(shape)
+        torch.testing.assert_close(compiled(a), function(a))
+    assert not counters["frit"]["aten_calls"]

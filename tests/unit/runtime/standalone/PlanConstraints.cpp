@@ -72,6 +72,11 @@ TEST(ArtifactConstraint, A16_WhatIsNamedExists) {
     s.plan().inputs[0]->kind = format::InputKind::Int, s.plan().inputs[0]->reg = s.s0;
     s.plan().symbols[0]->dim = -1, s.plan().symbols[0]->stride = true;
   });
+  expectRefused("its base has 1 sizes and 0 strides",
+                [](Small &s) { s.plan().outputs[0]->base_sizes = {s.four}; });
+  expectRefused("int register 99 is not one of", [](Small &s) {
+    s.plan().outputs[0]->base_sizes = {s.four}, s.plan().outputs[0]->base_strides = {99};
+  });
   expectRefused("scale 0", [](Small &s) { s.plan().symbols[0]->scale = 0; });
   expectRefused("source line 4 is not there", [](Small &s) { s.plan().kernels[0]->sources = {4}; });
   expectRefused("unknown kind",
