@@ -36,13 +36,14 @@ def literal_text(value):
 
 def guarded_equalities(env):
     """What torch has guarded to be equal, as a dictionary: an expression -> a number or a shorter expression. Torch puts a symbol's value into all
-    sizes, but not an expression's: `s // 2` that is guarded to be 1 stays `s // 2` in some sizes and is 1 in others."""
+    sizes, but not an expression's: `s // 2` that is guarded to be 1 stays `s // 2` in some sizes and is 1 in others. Integers only: equal floats may be
+    zeros of different signs."""
     import sympy
 
     equal = {}
     for guard in env.guards:
         expr = guard.expr
-        if not isinstance(expr, sympy.Eq):
+        if not isinstance(expr, sympy.Eq) or not all(side.is_integer for side in expr.args):
             continue
         left, right = (env.replace(side) for side in expr.args)
         if left.is_number or (not right.is_number and right.count_ops() > left.count_ops()):

@@ -25,6 +25,8 @@ from torch._prims_common import (
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 from torch.fx.experimental.symbolic_shapes import guard_or_false, statically_known_true
 
+from .promotion import operand_dtype
+
 aten = torch.ops.aten
 _nested = threading.local()
 
@@ -38,9 +40,15 @@ def _suggested(x, *_):
 
 
 def _ldexp(x, exponent):
-    """x * pow(2, exponent); pow of a Python number gives a contiguous result, pow of a tensor of another type than its own keeps the exponent's layout."""
+    """x * pow(2, exponent); pow of a Python number gives a contiguous result, pow of a tensor of another type than its own keeps the exponent's layout.
+    Integers are exponents of the number itself: the result is like `x`."""
+    is_integer = exponent.dtype != torch.bool and not (exponent.is_floating_point() or exponent.is_complex())
+    shape = torch.broadcast_shapes(x.shape, exponent.shape)
+    if x.is_floating_point() and is_integer and len(shape) == x.dim() and all(statically_known_true(a == b) for a, b in zip(x.shape, shape)):
+        return torch.empty_like(x)
     is_number = not (x.is_floating_point() or x.is_complex()) or (x.dtype == torch.get_default_dtype() and exponent.is_floating_point())
-    return _pointwise(x, _contiguous(None, exponent) if is_number else torch.empty_like(exponent))
+    power = torch.empty_like(_contiguous(None, exponent) if is_number else exponent, dtype=torch.result_type(x.new_empty(()), exponent))
+    return _pointwise(*_converted(aten.mul.Tensor, (x, power), {}))
 
 
 def _rolled(x, shifts, dims=()):
@@ -214,8 +222,31 @@ def _iterated(op, rule, /, *args, **kwargs):
     """An elementwise operator, decomposed if it has a rule, with the strides that TensorIterator gives to its result."""
     if not _operands(args, kwargs):
         return _keeping(op, rule, None, *args, **kwargs) if rule is not None else NotImplemented
-    layout = _pointwise if op not in SECOND_OPERAND_FIRST else lambda first, second, *rest, **named: _pointwise(second, first, *rest, **named)
+
+    def layout(*args, **kwargs):
+        operands = _converted(op, args, kwargs)
+        return _pointwise(*reversed(operands[:2]), *operands[2:]) if op in SECOND_OPERAND_FIRST else _pointwise(*operands)
+
     return _keeping(op, rule, layout, *args, **kwargs)
+
+
+def _converted(op, args, kwargs):
+    """The operands as eager's kernel reads them: one of another type than the kernel computes in is converted first, and a copy of a tensor that repeats
+    elements, or has gaps, is contiguous."""
+    operands = _operands(args, kwargs)
+    sparse = [x for x in operands if not is_non_overlapping_and_dense_or_false(x)]
+    if not sparse:
+        return operands
+    dtype = operand_dtype(op, args, kwargs)
+    if not (dtype.is_floating_point or dtype.is_complex):
+        result = op(*args, **kwargs).dtype
+        dtype = result if result.is_floating_point else dtype
+    return [x.to(dtype) if x.dtype != dtype and any(x is one for one in sparse) and not _selects(op, x, args) else x for x in operands]
+
+
+def _selects(op, x, args):
+    """Whether `x` is the condition of `where`, which has a type of its own."""
+    return op is aten.where.self and x is args[0]
 
 
 # These copy the whole storage of their first operand and change the copy, so the result has the operand's storage offset.

@@ -4,6 +4,9 @@ torch's fake kernels determine the strides of a traced value; `as_strided` and r
 is traced as by frit, without compilation, and the traced strides are compared with eager's.
 """
 
+import contextlib
+import itertools
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -146,6 +149,28 @@ def test_promised_strides_are_eagers(group):
     assert not wrong, "\n".join(wrong)
 
 
+def test_operands_of_another_type_are_converted_first():
+    """A converted copy of an expanded operand is contiguous, so it decides the strides of the result; integers are converted where the result is a float."""
+    types = (torch.float32, torch.bfloat16, torch.complex64, torch.int64, torch.bool)
+    functions = [torch.add, torch.mul, torch.div, torch.atan2, torch.eq, torch.logical_and, torch.maximum, torch.copysign]
+    functions += [lambda a, b: torch.where(a != 0, a, b), lambda a, b: torch.addcmul(b, a, b), lambda a, b: torch.where(b != 0, 1.5, a)]
+    inputs = [torch.ones(1, 5, 6).to(one).expand(2, 5, 6) for one in types] + [torch.ones(6, 5, 2).to(one).permute(2, 1, 0) for one in types]
+    cases = []
+    for number, function in enumerate(functions):
+        for a, b in [*itertools.product(range(5), range(5, 10)), *itertools.product(range(5, 10), range(5))]:
+            with contextlib.suppress(RuntimeError):
+                function(inputs[a], inputs[b])
+                cases.append((number, a, b))
+
+    def all_of_them(*inputs):
+        return [functions[number](inputs[a], inputs[b]) for number, a, b in cases]
+
+    expected = [x.stride() for x in all_of_them(*inputs)]
+    promised = promised_strides(all_of_them, inputs)
+    wrong = [f"{case}: {have} instead of {want}" for case, have, want in zip(cases, promised, expected) if have != want]
+    assert len(cases) > 300 and not wrong, "\n".join(wrong)
+
+
 def count(function, inputs):
     result = function(*inputs)
     return len(result) if isinstance(result, (tuple, list)) else 1
@@ -212,12 +237,15 @@ def test_losses_of_images_in_other_layouts_are_eagers(reduction):
         assert outcome("frit", x) == outcome("aot_eager", x)
 
 
-@pytest.mark.parametrize("exponent", [torch.float32, torch.float64, torch.int64], ids=str)
-@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.int32], ids=str)
+@pytest.mark.parametrize("exponent", [torch.float32, torch.float64, torch.complex64, torch.int64], ids=str)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.float16, torch.complex64, torch.int32], ids=str)
 def test_strides_of_ldexp_follow_from_the_types(dtype, exponent):
-    x = torch.ones(5, 1, 10).to(dtype).permute(2, 1, 0)
-    e = torch.ones(5, 10, 1).to(exponent).permute(2, 1, 0)
-    assert torch.compile(torch.ldexp, backend="frit")(x, e).stride() == torch.ldexp(x, e).stride()
+    pairs = [
+        (torch.ones(5, 1, 10).to(dtype).permute(2, 1, 0), torch.ones(5, 10, 1).to(exponent).permute(2, 1, 0)),
+        (torch.ones(1, 6, 5).to(dtype).expand(2, 6, 5), torch.ones(5, 6, 2).to(exponent).permute(2, 1, 0)),
+    ]
+    compiled = torch.compile(lambda: [torch.ldexp(x, e) for x, e in pairs], backend="frit")
+    assert [one.stride() for one in compiled()] == [torch.ldexp(x, e).stride() for x, e in pairs]
 
 
 def with_offset(offset):

@@ -43,6 +43,8 @@ class Call:
     words: list = dataclasses.field(default_factory=list)
     #: For each result, whether it is a leaf of autograd. Copies do not keep it.
     is_leaf: list = dataclasses.field(default_factory=list)
+    #: For each result before that: what it is a view of for autograd.
+    views: list = dataclasses.field(default_factory=list)
     #: Whether the fp64 run, which is eager's, does the same writes.
     is_eager: bool = True
 
@@ -62,12 +64,24 @@ def call_once(program, function, k, state, allowed=False):
         with writes_allowed(allowed):
             returned = function(*([state] if state is not None else []), *arguments)
             results = pytree.tree_leaves(returned)
+            views = [base_of(x, results, [*arguments, *kept]) for x in results if isinstance(x, torch.Tensor)]
             acted = act(program, results, named, state, sources)
     except Exception as error:
         return Call(arguments, [], kept, [], error)
     kept = list(state.state_dict(keep_vars=True).values()) if state is not None else []
     is_leaf = [x.is_leaf for x in results if isinstance(x, torch.Tensor)]
-    return Call(arguments, results, kept, acted.gradients, words=acted.words, is_leaf=is_leaf)
+    return Call(arguments, results, kept, acted.gradients, words=acted.words, is_leaf=is_leaf, views=views)
+
+
+def base_of(x, results, given):
+    """Returns what a result is a view of: another result, what the caller has, or a tensor of which type and shape are known; "" if it is no view. A
+    single view of a tensor that nobody else has may have been computed alone, so that there is no more of the tensor than the view."""
+    if not x._is_view():
+        return ""
+    tensors = [(f"result {i}", y) for i, y in enumerate(results) if isinstance(y, torch.Tensor)]
+    others = [y for _, y in tensors if y is not x and y.untyped_storage()._cdata == x.untyped_storage()._cdata]
+    tensors += [(f"given {i}", base) for i, y in enumerate(given) if isinstance(y, torch.Tensor) for base in (y, y._base)]
+    return next((name for name, y in tensors if y is x._base), f"{x._base.dtype} {tuple(x._base.shape) if others else ''}")
 
 
 def compiled_by(program, backend):
@@ -127,6 +141,8 @@ def compare_call(program, k, actual, expected):
         writes = [i for i, line in enumerate(lines_of(program)) if not line.startswith("backward")]
         refused = bool(expected.words) and any(raises(expected.words, i) for i in writes)
         compare_values(program, k, mine, wanted, unequal, expected.is_eager and not refused)
+    if actual.views != expected.views:
+        raise Different("view", "results", f"views of {actual.views}, not of {expected.views}")
 
 
 def same_bits(a, e):
@@ -325,7 +341,7 @@ def outcome(program, backend="frit"):
             raised = expected[-1].error is not None
             return Outcome("raises" if raised else "equal", *(("error", "", first_line(expected[-1].error)) if raised else ()))
         measure = difference(program, "aot_eager", expected)
-        if measure is not None and found.kind == measure.kind in ("action", "is_leaf") and excuses(measure, found):
+        if measure is not None and found.kind == measure.kind in ("action", "is_leaf", "view") and excuses(measure, found):
             # After an action that AOTAutograd itself does otherwise, its results are what is due.
             found, measure = difference(program, backend, aot_calls(program)), None
             if found is None:
