@@ -53,12 +53,26 @@ def guarded_equalities(env):
     return equal
 
 
+def bounded_to_a_number(env, expr):
+    """The parts of an expression that torch's ranges of symbols leave one value, as a dictionary: `s // 2` is 1 for s from 2 to 3. Fake kernels use this."""
+    import sympy
+
+    found = {}
+    for part in {expr, *expr.atoms(sympy.Function)}:
+        if getattr(part, "is_integer", False) and not part.is_number and not part.is_Symbol:
+            bounds = env.bound_sympy(part)
+            if bounds.lower == bounds.upper and bounds.lower.is_Integer:
+                found[part] = bounds.lower
+    return found
+
+
 class SizeWriter:
     """Writes the sizes and scalars of one capture as text, and collects their symbols."""
 
     def __init__(self):
         self._texts = {}
         self._equal = {}  # ShapeEnv -> what its guards say is equal
+        self._simpler = {}  # expression -> what is written of it
         self.symbols = {}
 
     def size(self, value):
@@ -111,8 +125,13 @@ class SizeWriter:
         env = node.shape_env
         if env not in self._equal:
             self._equal[env] = guarded_equalities(env)
-        equal = self._equal[env]
-        return node.expr.xreplace(equal) if equal else node.expr
+        expr = node.expr
+        if expr.is_Symbol or expr.is_number:
+            return expr
+        if expr not in self._simpler:
+            equal = expr.xreplace(self._equal[env])
+            self._simpler[expr] = equal.xreplace(bounded_to_a_number(env, equal))
+        return self._simpler[expr]
 
     def range_constraints(self):
         """The JSON object symbol -> range; an open end is null."""

@@ -190,6 +190,7 @@ TRAINED = by_hand(
         (in_place("r0.add_(1)"), lambda x, _: x, ""),
         (in_place("r0.detach_()"), lambda x, _: x, ""),
         (in_place("r0.detach_()"), lambda x, _: torch.empty(0).set_(x.untyped_storage(), x.storage_offset(), x.shape, x.stride()), "action"),
+        (in_place("r0.add_(1)"), lambda x, _: torch.empty(0).set_(x.untyped_storage(), x.storage_offset(), x.shape, x.stride()), "view"),
         (TRAINED, lambda x, _: x, ""),
     ],
 )
