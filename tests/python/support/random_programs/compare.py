@@ -43,7 +43,7 @@ class Call:
     words: list = dataclasses.field(default_factory=list)
     #: For each result, whether it is a leaf of autograd. Copies do not keep it.
     is_leaf: list = dataclasses.field(default_factory=list)
-    #: For each result before that: what it is a view of for autograd.
+    #: For each result, before the caller acts: what it is a view of for autograd.
     views: list = dataclasses.field(default_factory=list)
     #: Whether the fp64 run, which is eager's, does the same writes.
     is_eager: bool = True
