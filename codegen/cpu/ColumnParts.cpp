@@ -28,6 +28,11 @@ void ColumnReduction::forTiles(const Columns &unit, llvm::function_ref<void(cons
   }
 }
 
+void ColumnReduction::forVectors(const Columns &unit, llvm::function_ref<void(const Tile &)> body) {
+  forRange(f, unitColumn, unit.end, lanes,
+           [&](Value first) { body({1, 1, first, unitRow, Value(), Value()}); });
+}
+
 ColumnReduction::Columns ColumnReduction::openUnit(Frame &frame, Value column) {
   Value count = f.size(program.getDomain()[lane]), end = add(f, column, unitLanes());
   Value isFull =
@@ -47,10 +52,10 @@ void ColumnReduction::addSteps(const Columns &unit, ArrayRef<Combine> combines, 
                                Value high, Level level) {
   OpBuilder &b = f.getBuilder();
   auto clear = [&](Level of) {
-    forTiles(unit, [&](const Tile &tile) { save(sums[of], tile, zero(of, tile, combines)); });
+    forVectors(unit, [&](const Tile &tile) { save(sums[of], tile, zero(of, tile, combines)); });
   };
   auto addUp = [&](Level from, Level to) {
-    forTiles(unit, [&](const Tile &tile) {
+    forVectors(unit, [&](const Tile &tile) {
       Values states = savedSums(from, tile, combines);
       states = to == All ? toWide(b, combines, states) : states;
       save(sums[to], tile, combined(b, combines, savedSums(to, tile, combines), states));
@@ -122,11 +127,12 @@ void ColumnReduction::emitParts(SizeExpr parts) {
     Columns unit = openUnit(frame, mul(f, place[1], f.i64(unitLanes())));
     Value part = place[0], low = minimum(f, mul(f, part, steps), all);
     addSteps(unit, combines, low, minimum(f, add(f, low, steps), all), All);
-    forTiles(unit, [&](const Tile &tile) {
-      for (auto [number, state] : llvm::enumerate(savedSums(All, tile, combines))) {
-        Value column = add(f, tile.firstLane, static_cast<int64_t>(number / slots) * lanes);
-        f.storeVector(state.getLoc(), partAddress(part, number % slots, slots, column),
-                      getElementTypeOrSelf(state.getType()), state, tile.mask);
+    bool isWhole = laneSize.getContentDivisor() % lanes == 0;
+    forVectors(unit, [&](const Tile &tile) {
+      Value mask = isWhole ? Value() : tailMask(f, tile.firstLane, f.size(laneSize), lanes);
+      for (auto [slot, state] : llvm::enumerate(savedSums(All, tile, combines))) {
+        f.storeVector(state.getLoc(), partAddress(part, slot, slots, tile.firstLane),
+                      getElementTypeOrSelf(state.getType()), state, mask);
       }
     });
   });

@@ -70,6 +70,8 @@ private:
   /// The unit whose lanes begin at `column`.
   Columns openUnit(Frame &frame, Value column);
   void forTiles(const Columns &unit, llvm::function_ref<void(const Tile &)> body);
+  /// For what only moves sums in memory: one vector at a time, which is less code to compile.
+  void forVectors(const Columns &unit, llvm::function_ref<void(const Tile &)> body);
   void emitBlocks(const Columns &unit);
   /// Adds the steps [low, high) to the sums of a unit, which `level` then has.
   void addSteps(const Columns &unit, ArrayRef<Combine> combines, Value low, Value high,
