@@ -16,7 +16,7 @@ import torch.utils._pytree as pytree
 from torch._subclasses.fake_tensor import FakeTensor
 
 from .. import native
-from ..capture.sources import decomposed
+from ..capture.sources import parts_of_operators
 
 _FORMAT = "frit graph key 9"
 
@@ -106,7 +106,7 @@ def _graph_lines(gm, lines, symbols):
     others = []
     describe = functools.partial(_description, symbols=symbols)
     lines.append(native.compiler().describe_graph(gm.graph.nodes, torch.fx.Node, FakeTensor, torch._ops.OpOverload, _target, describe, others))
-    lines.extend(f"{node.name} part of {operator}" for node in gm.graph.nodes if (operator := decomposed(node)))
+    lines.extend(f"{node.name} part of {operator}" for node, operator in parts_of_operators(gm.graph).items())
     for node in others:
         if node.op != "get_attr":
             raise Uncacheable(f"it has a node of kind {node.op}")

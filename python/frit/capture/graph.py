@@ -16,6 +16,7 @@ import operator
 
 import torch
 
+from ..eager.by_operator import by_operator
 from ..eager.moved_memory import moves_memory
 from ..eager.strides import EagerOffsets, has_offset_of_argument
 from ..eager.uninitialised import is_filled
@@ -25,7 +26,7 @@ from .opaque import Inexpressible as _Inexpressible
 from .opaque import why_opaque
 from .schema import DTYPES, LAYOUTS, MEMORY_FORMATS, OTHER_SCALAR_OPERATORS, REFUSED_DTYPES, SCALAR_OPERATORS, SCHEMA_VERSION, tensor_text
 from .size_text import SizeWriter, float_text, literal_text
-from .sources import decomposed, of_node
+from .sources import of_node, parts_of_operators
 from .written_views import views_outside
 
 _SCALAR_OPERATORS = SCALAR_OPERATORS | OTHER_SCALAR_OPERATORS
@@ -60,7 +61,7 @@ def capture(gm):
     return _GraphWriter(gm, SizeWriter()).program()
 
 
-@functools.lru_cache(maxsize=8192)
+@by_operator
 def _operator_facts(op):
     schema = op._schema
     target = f"{op.__module__.replace('torch._ops', 'torch.ops')}.{op.__name__}"
@@ -115,6 +116,7 @@ class _GraphWriter(HigherOrderWriter):
         self.scalars = {"int": [], "bool": [], "float": []}
         self.constants = []
         self.callbacks = []
+        self.parts = parts_of_operators(self.gm.graph)
         self.refs = {}  # node -> (kind, JSON of the argument, JSON of its name)
         self.constant_names = {}
         self.metas = {}
@@ -165,8 +167,6 @@ class _GraphWriter(HigherOrderWriter):
     def write_nodes(self):
         """Write every node."""
         for node in self.gm.graph.nodes:
-            if moves_memory(node.target):
-                raise self._error(node, "it gives a tensor other memory")
             try:
                 self._node(node)
             except CaptureError:
@@ -203,6 +203,8 @@ class _GraphWriter(HigherOrderWriter):
             if target is operator.getitem and (node in self.refs or node.args[0] not in self.refs):
                 return  # its producer has defined it
             if isinstance(target, torch._ops.OpOverload):
+                if moves_memory(target):
+                    raise self._error(node, "it gives a tensor other memory")
                 if target is _MAKE_TOKEN:
                     self.refs[node] = _NOTHING
                 elif target is not _SINK_TOKENS and not self.takes_write(node):
@@ -270,7 +272,7 @@ class _GraphWriter(HigherOrderWriter):
     def _operator_or_callback(self, node, write):
         """Writes a call, or a Python step if the schema cannot express an argument or a result."""
         lists = (self.tensors, self.nodes, *self.scalars.values())
-        before = [len(each) for each in lists]
+        before = list(map(len, lists))
         try:
             write(node)
         except _Inexpressible as reason:
@@ -346,8 +348,8 @@ class _GraphWriter(HigherOrderWriter):
             metadata = _with(metadata, "whole", "its result has the storage offset that an argument has in the call")
         elif is_filled(node):
             metadata = _with(metadata, "whole", "with deterministic algorithms ATen fills new memory")
-        if operator := decomposed(node):
-            metadata = _with(metadata, "part_of", operator)
+        if node in self.parts:
+            metadata = _with(metadata, "part_of", self.parts[node])
         self.nodes.append(
             f'{{"name":{_string(node.name)},"target":{target},"inputs":[{",".join(inputs)}],'
             f'"outputs":[{",".join(outputs)}],"metadata":{{{metadata}}},"is_hop_single_tensor_return":{single}}}'

@@ -5,14 +5,18 @@ user calls `nn.Embedding` but does not write its line. Many nodes have the same 
 """
 
 import functools
+import operator
 import os
 import re
 
 import torch
 
+from ..eager.by_operator import by_operator
+
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+), in (?P<function>\S+)\n?(?P<code>[^\n]*)')
 #: import/ImportLocations.cpp has the same rule, for archives of other machines.
 _OF_TORCH = re.compile(r"[/\\](?:site|dist)-packages[/\\]torch[/\\]")
+_OpOverload = torch._ops.OpOverload
 
 
 @functools.lru_cache(maxsize=65536)
@@ -45,14 +49,25 @@ def _beside(node):
     return None
 
 
-@functools.lru_cache(maxsize=8192)
+@by_operator
 def _returns_views(op):
     return any(one.alias_info for one in op._schema.returns)
 
 
-def decomposed(node):
-    """The name of the operator that was decomposed into `node`, if `node` is a view and that operator's own results are not; else None."""
-    whole = node.meta.get("original_aten")
-    if not isinstance(whole, torch._ops.OpOverload) or not isinstance(node.target, torch._ops.OpOverload) or whole is node.target:
-        return None
-    return str(whole) if _returns_views(node.target) and not _returns_views(whole) else None
+def parts_of_operators(graph):
+    """Views on the way to the graph's results in which the decomposition of an operator ends whose own results are no views: node -> the operator's
+    name. Such results are no views for autograd, and no other node needs to know."""
+    parts, seen = {}, set()
+    waiting = list(next(reversed(graph.nodes)).all_input_nodes)
+    while waiting:
+        node = waiting.pop()
+        op = node.target
+        if node in seen or not (op is operator.getitem or (isinstance(op, _OpOverload) and _returns_views(op))):
+            continue
+        seen.add(node)
+        whole = node.meta.get("original_aten")
+        if op is not operator.getitem and whole is not op and isinstance(whole, _OpOverload) and not _returns_views(whole):
+            parts[node] = str(whole)
+        else:
+            waiting.extend(node.all_input_nodes)
+    return parts

@@ -4,18 +4,17 @@ values."""
 import torch
 
 _aten = torch.ops.aten
-_OPERATORS = frozenset(
-    (
-        _aten.empty.memory_format,
-        _aten.empty_like.default,
-        _aten.empty_permuted.default,
-        _aten.empty_strided.default,
-        _aten.new_empty.default,
-        _aten.new_empty_strided.default,
-    )
+_OPERATORS = (
+    _aten.empty.memory_format,
+    _aten.empty_like.default,
+    _aten.empty_permuted.default,
+    _aten.empty_strided.default,
+    _aten.new_empty.default,
+    _aten.new_empty_strided.default,
 )
+_BY_ID = frozenset(map(id, _OPERATORS))
 
 
 def is_filled(node):
     """Whether eager may fill the uninitialised memory of the node's result, which it decides at each call. Dynamo guards the setting."""
-    return torch.are_deterministic_algorithms_enabled() and node.target in _OPERATORS
+    return id(node.target) in _BY_ID and torch.are_deterministic_algorithms_enabled()
