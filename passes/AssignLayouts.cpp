@@ -438,6 +438,15 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
   /// borrowed or padded storage. Results of one class share theirs, so their base is copied once;
   /// also if it is stored to an argument, in whose storage it may be computed.
   void separateResults(GraphOp graph, ReturnOp op) {
+    // Aliases of aliases, from the value itself down to what lies under them.
+    auto aliasesOf = [](Value value) {
+      SmallVector<AliasOp> aliases;
+      while (auto alias = value.getDefiningOp<AliasOp>()) {
+        aliases.push_back(alias);
+        value = alias.getBase();
+      }
+      return aliases;
+    };
     llvm::DenseMap<Value, Attribute> owners;
     // The one copy of a value in a storage class. Aliases of it decide how it lies.
     struct Copy {
@@ -460,13 +469,13 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
     }
     for (OpOperand &use : op->getOpOperands()) {
       auto storage = freshStorageOf(use);
-      auto alias = use.get().getDefiningOp<AliasOp>();
-      if (!storage || !alias) {
+      SmallVector<AliasOp> aliases = aliasesOf(use.get());
+      if (!storage || aliases.empty()) {
         continue;
       }
-      Value base = alias.getBase();
+      Value base = aliases.back().getBase();
       auto type = cast<RankedTensorType>(base.getType());
-      LayoutAttr demand = alias.getBaseLayout();
+      LayoutAttr demand = aliases.back().getBaseLayout();
       Copy &own = made[{storage, originalOf(base)}];
       own.layout = repeats(demand, type) ? getContiguousLayout(type) : demand;
       if (copiedFrom.contains(base) && owners.try_emplace(base, storage).first->second == storage) {
@@ -478,8 +487,9 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
       if (!storage) {
         continue;
       }
-      auto alias = use.get().getDefiningOp<AliasOp>();
-      Value source = alias ? alias.getBase() : use.get(), base = bases.lookup(source);
+      SmallVector<AliasOp> aliases = aliasesOf(use.get());
+      Value source = aliases.empty() ? use.get() : aliases.back().getBase();
+      Value base = bases.lookup(source);
       Copy &own = made[{storage, originalOf(source)}];
       auto [owner, isNew] = owners.try_emplace(base, storage);
       auto call = base.getDefiningOp<AtenOp>();
@@ -499,15 +509,15 @@ struct AssignLayoutsPass : frit::impl::AssignLayoutsPassBase<AssignLayoutsPass> 
                          /*shared=*/false);
         owners[own.value] = storage;
       }
-      if (!alias) {
-        use.set(own.value);
-        continue;
+      Value result = own.value;
+      for (AliasOp alias : llvm::reverse(aliases)) {
+        OpBuilder builder(op);
+        auto again = cast<AliasOp>(builder.clone(*alias));
+        again.getBaseMutable().assign(result);
+        assign(again);
+        result = again;
       }
-      OpBuilder builder(op);
-      auto again = cast<AliasOp>(builder.clone(*alias));
-      again.getBaseMutable().assign(own.value);
-      assign(again);
-      use.set(again);
+      use.set(result);
     }
   }
 

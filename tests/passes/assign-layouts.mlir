@@ -190,3 +190,19 @@ frit.graph @stored_and_seen(%x: tensor<4x3xf32> {frit.layout = #frit.layout<[3, 
   %v = frit.alias %1 <[1]> seen <[1]> <f32> : tensor<3xf32> -> tensor<1xf32>
   frit.return %1, %v : tensor<3xf32>, tensor<1xf32>
 }
+
+// Results that are aliases of one another lie in one copy of what is under them.
+// CHECK-LABEL: frit.graph @aliases_of_an_alias
+// CHECK: %[[COPY:.+]] = frit.region(%arg0)
+// CHECK-NOT: frit.region
+// CHECK: %[[WHOLE:.+]] = frit.alias %[[COPY]]
+// CHECK: %[[PART:.+]] = frit.alias %[[WHOLE]]
+// CHECK: %[[AGAIN:.+]] = frit.alias %[[COPY]]
+// CHECK: frit.return %[[PART]], %[[AGAIN]]
+frit.graph @aliases_of_an_alias(%x: tensor<4xf32> {frit.layout = #frit.layout<[1]>})
+    -> (tensor<2xf32> {frit.layout = #frit.layout<[1], offset 2>, frit.storage = #frit.storage<fresh, 0>},
+        tensor<4xf32> {frit.layout = #frit.layout<[1]>, frit.storage = #frit.storage<fresh, 0>}) {
+  %0 = frit.alias %x <[1]> seen <[1]> <f32> : tensor<4xf32> -> tensor<4xf32>
+  %1 = frit.alias %0 <[1]> seen <[1], offset 2> <f32> : tensor<4xf32> -> tensor<2xf32>
+  frit.return %1, %0 : tensor<2xf32>, tensor<4xf32>
+}
