@@ -515,6 +515,9 @@ LogicalResult PlanWriter::writeOutputs(ReturnOp op) {
       if (fresh && !own) {
         auto [first, isNew] = firstOfStorage.try_emplace(storage.getIndex(), number);
         output->shares_with = isNew ? output->shares_with : first->second;
+      }
+      // A copy of its own is a view for autograd too, of its own storage.
+      if (fresh) {
         if (auto base = kResultBaseDtypeAttr.get(graph, number)) {
           output->base_dtype = dtypeOf(base.getValue());
         }

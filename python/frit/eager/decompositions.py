@@ -123,6 +123,7 @@ def decomposition_table():
     table[torch.ops.aten.soft_margin_loss_backward.default] = _soft_margin_loss_backward
     table.update(with_eager_dtypes(table))
     table[torch.ops.aten.unbind.int] = _unbind
+    table[torch.ops.aten.split.Tensor] = functools.partial(_split, table[torch.ops.aten.split.Tensor])
     table[torch.ops.aten.nll_loss2d_forward.default] = _nll_loss2d_forward
     table[torch.ops.aten.as_strided_scatter.default] = _as_strided_scatter
     for op in NORMS:
@@ -216,6 +217,11 @@ def _small(x):
 def _unbind(x, dim=0):
     """Decomposes to selects; torch's own rule reaches them through splits and squeezes, twice as many operators."""
     return [x.select(dim, number) for number in range(x.shape[dim])]
+
+
+def _split(rule, x, size, dim=0):
+    """The only part of an empty dim is a view in eager; torch's own rule detaches it."""
+    return [torch.ops.aten.alias.default(x)] if size >= 0 and x.shape[dim] == 0 else rule(x, size, dim)
 
 
 def _as_strided_scatter(x, source, size, stride, storage_offset=None):

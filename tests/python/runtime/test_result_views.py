@@ -207,8 +207,13 @@ def added_column(a):
     return a.diagonal(0, 0, 1), v
 
 
+def alias_of_an_alias(a):
+    v = a.squeeze().as_strided((4, 3), (3, 1)) * 1
+    return v, v.as_strided((6,), (1,), 1)
+
+
 @pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("function", [copied_part, copied_halves, added_column])
+@pytest.mark.parametrize("function", [copied_part, copied_halves, added_column, alias_of_an_alias])
 def test_results_share_memory_although_their_value_is_stored_to_an_argument(function, dynamic):
     """What is stored may be computed in the argument; the results are then copied together."""
     expected, actual = (torch.arange(24.0).view(8, 3)[1:], torch.arange(24.0).view(8, 3)[1:])
@@ -257,6 +262,28 @@ def test_a_lone_result_has_the_base_that_aot_eager_gives_it(name, grad, dynamic)
         return known
 
     assert facts("frit") == facts("aot_eager")
+
+
+EMPTY = {
+    "one part": lambda x: (x * 2).split(2)[0],
+    "parts": lambda x: (x * 2).chunk(3),
+    "parts of an argument": lambda x: x.split(2),
+    "beyond the end": lambda x: (x + 1)[5:],
+    "the copy of a part, turned": lambda x: (x + 1).tensor_split(2, 1)[1].clone().t(),
+}
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("shape", [(0, 6), (2, 6)], ids=str)
+@pytest.mark.parametrize("name", EMPTY)
+def test_an_empty_result_is_a_view_as_in_eager(name, shape, dynamic):
+    def facts(backend):
+        torch.compiler.reset()
+        x = torch.ones(shape)
+        made = torch.compile(EMPTY[name], backend=backend, dynamic=dynamic)(x)
+        return [(y._is_view(), y._base is x, y.shape, y.stride(), y.storage_offset()) for y in (made if isinstance(made, tuple) else [made])]
+
+    assert facts("frit") == facts("eager")
 
 
 def test_a_base_keeps_its_shape_behind_a_graph_break():

@@ -75,9 +75,8 @@ def call_once(program, function, k, state, allowed=False):
 
 def base_of(x, results, given):
     """Returns what a result is a view of: another result, what the caller has, or a tensor of which type and shape are known; "" if it is no view. A
-    single view of a tensor that nobody else has may have been computed alone, so that there is no more of the tensor than the view. Empty tensors may have
-    any storage."""
-    if not x._is_view() or x.numel() == 0:
+    single view of a tensor that nobody else has may have been computed alone, so that there is no more of the tensor than the view."""
+    if not x._is_view():
         return ""
     tensors = [(f"result {i}", y) for i, y in enumerate(results) if isinstance(y, torch.Tensor)]
     others = [y for _, y in tensors if y is not x and y.untyped_storage()._cdata == x.untyped_storage()._cdata]
