@@ -110,6 +110,7 @@ EMPTY = by_hand(
      ("v2 = v1.unsqueeze(0).expand(1, *v1.shape)", "view", "bits")],
     ("v2", "v1"), ("data((n,), torch.float32, 0)",), calls=(1,),
 )  # fmt: skip
+EMPTY_ALONE = by_hand([("v0 = a0[:0] + 1", "pure", "exact")], ("v0",))
 CAST = by_hand(
     [("v0 = a0.to(torch.bfloat16)", "pure", "bits"), ("a0[1:].zero_()", "write", "bits"), ("v1 = torch.logaddexp(v0, a0)", "pure", "float")], ("v1",)
 )
@@ -123,7 +124,8 @@ HALVES_INSIDE = by_hand(
     "program, change, kind",
     [
         (EMPTY, lambda x, _: x, ""),
-        (EMPTY, lambda x, _: x.new_zeros(4)[:0].view(x.shape), ""),
+        (EMPTY, lambda x, _: x.new_zeros(4)[:0].view(x.shape), "view"),
+        (EMPTY_ALONE, lambda x, _: x.new_empty(0).set_(x.new_zeros(4).untyped_storage(), 2, x.shape, x.stride()), ""),
         (CAST, lambda x, _: x.nextafter(torch.tensor(9.0)) if x.dtype == torch.float32 else x, ""),
         (CAST, lambda x, _: x * (1 + 1e-4), "rounding"),
         (HALVES_INSIDE, lambda x, _: x + 2e-4, ""),
@@ -131,7 +133,7 @@ HALVES_INSIDE = by_hand(
     ],
 )
 def test_what_eager_may_do_is_no_difference(program, change, kind):
-    """Empty tensors may have any storage, casts that change nothing in fp64 are copies there too, and halves inside of a step round as halves."""
+    """Empty tensors may have any storage but are views of what eager's are, casts that change nothing in fp64 are copies there too, and halves inside of a step round as halves."""
     found = outcome(program, altering(change))
     assert found.kind == kind, found
 
