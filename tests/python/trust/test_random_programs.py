@@ -133,7 +133,8 @@ HALVES_INSIDE = by_hand(
     ],
 )
 def test_what_eager_may_do_is_no_difference(program, change, kind):
-    """Empty tensors may have any storage but are views of what eager's are, casts that change nothing in fp64 are copies there too, and halves inside of a step round as halves."""
+    """Empty tensors may have any storage but are views of what eager's are, casts that change nothing in fp64 are copies there too, and halves inside of
+    a step round as halves."""
     found = outcome(program, altering(change))
     assert found.kind == kind, found
 
